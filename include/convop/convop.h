@@ -1,0 +1,16 @@
+/* convop: neural-network operators for programs that embed them.
+ * This header includes the whole public API; each part also stands alone. */
+#ifndef CONVOP_CONVOP_H
+#define CONVOP_CONVOP_H
+
+#include "convop/array.h"
+#include "convop/base.h"
+#include "convop/context.h"
+#include "convop/convolution.h"
+#include "convop/engine.h"
+#include "convop/params.h"
+#include "convop/registry.h"
+#include "convop/settings.h"
+#include "convop/version.h"
+
+#endif

@@ -1,0 +1,29 @@
+/* What this CPU can do, and how far the setting "isa" lets us use it. Detected once. */
+#ifndef CVP_COMMON_CPU_H
+#define CVP_COMMON_CPU_H
+
+#include "convop/base.h"
+
+/* Each includes those before it, on its architecture. */
+enum cvp_isa {
+    CVP_ISA_BASELINE = 0, /* what the compiler assumes: SSE2 on x86-64, NEON on AArch64 */
+    CVP_ISA_AVX2 = 1,     /* with FMA and F16C */
+    CVP_ISA_AVX512 = 2,   /* F, BW, DQ, VL */
+    CVP_ISA_COUNT
+};
+
+struct cvp_cpu {
+    enum cvp_isa isa;         /* the highest that CPU and operating system allow */
+    char name[64];            /* "Intel(R) Xeon(R) Processor" */
+    int64_t l1d, l2, l3;      /* bytes; 0 where unknown */
+    int processors;           /* as affinity and the cgroup's quota allow, >= 1 */
+};
+
+const struct cvp_cpu *cvp_cpu(void);
+const char *cvp_isa_name(enum cvp_isa isa);
+
+/* The instruction set to use: what the CPU has, capped by the setting.
+ * INVALID if the setting does not parse or asks for more than the CPU has. */
+convop_status cvp_isa_in_use(enum cvp_isa *isa);
+
+#endif

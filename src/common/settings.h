@@ -1,0 +1,30 @@
+/* The settings' values, as the library reads them. Table and rules: convop/settings.h. */
+#ifndef CVP_COMMON_SETTINGS_H
+#define CVP_COMMON_SETTINGS_H
+
+#include "convop/settings.h"
+
+/* Alphabetical, as convop_setting_at counts. */
+enum cvp_setting {
+    CVP_SETTING_DETERMINISTIC,
+    CVP_SETTING_ENGINE,
+    CVP_SETTING_IMPL,
+    CVP_SETTING_ISA,
+    CVP_SETTING_NUM_THREADS,
+    CVP_SETTING_OPENBLAS_LIBRARY,
+    CVP_SETTING_VERBOSE,
+    CVP_SETTING_COUNT
+};
+
+/* Values of the setting "isa", in the order in which one includes the other. */
+enum cvp_isa_setting { CVP_ISA_AUTO = -1 };
+
+/* The value of a number or a choice (its index: engine naive 0, threaded 1; isa auto -1, else
+ * enum cvp_isa). One atomic load once it is known. INVALID with a text that names the variable or
+ * the call, the value and what would be allowed, as long as it does not parse. */
+convop_status cvp_setting_int(enum cvp_setting setting, int *value);
+
+/* Copies the value of a text setting, "" by default. size >= 256 always suffices. */
+convop_status cvp_setting_text(enum cvp_setting setting, char *value, size_t size);
+
+#endif

@@ -1,0 +1,40 @@
+/* Checks of DLTensor views at the border of the library, and what is read off them after that. */
+#ifndef CVP_COMMON_TENSOR_H
+#define CVP_COMMON_TENSOR_H
+
+#include "convop/base.h"
+
+/* What the caller hands it in for. */
+enum cvp_role {
+    CVP_INPUT,  /* read: any strides >= 0 */
+    CVP_OUTPUT, /* written: no two elements may share memory */
+    CVP_QUERY   /* only looked at: data may be NULL */
+};
+
+/* Everything a kernel may trust: rank 0..8, sizes >= 0, 64-bit sizes and byte counts do not
+ * overflow, dtype with one lane, a device that is here, strides as the role allows, data not NULL
+ * unless empty, an address that is a multiple of the element's size. Reads no element.
+ * `op` and `name` are for the text: "Convolution: src has ...". */
+convop_status cvp_tensor_check(const char *op, const char *name, const DLTensor *t,
+                               enum cvp_role role);
+
+/* Refuses a device that does not exist (INVALID) or is not here (DEVICE). */
+convop_status cvp_device_check(const char *op, const char *name, DLDevice device);
+
+/* Refuses an output that shares memory with another tensor; either may be NULL or empty. */
+convop_status cvp_tensor_check_overlap(const char *op, const char *out_name, const DLTensor *out,
+                                       const char *other_name, const DLTensor *other);
+
+/* After cvp_tensor_check: */
+void *cvp_tensor_data(const DLTensor *t);              /* data + byte_offset */
+int64_t cvp_tensor_elements(const DLTensor *t);
+size_t cvp_tensor_bytes(const DLTensor *t);            /* elements * size of one */
+void cvp_tensor_strides(const DLTensor *t, int64_t *strides); /* compact where NULL; those of
+                                                          dimensions of size <= 1 made canonical */
+int cvp_tensor_is_compact(const DLTensor *t);          /* row-major without gaps */
+
+size_t cvp_dtype_size(DLDataType dtype);               /* bytes of one element; 0: not whole bytes */
+int cvp_dtype_equal(DLDataType a, DLDataType b);
+const char *cvp_dtype_name(DLDataType dtype, char text[16]); /* "float32" */
+
+#endif
