@@ -22,7 +22,10 @@ CONVOP_API convop_status convop_array_create(const convop_context *context, DLDa
 
 /** Takes over a tensor of the old DLPack struct. It has no read-only flag and counts as writable.
  *  @param managed  on success the array owns it and calls its deleter once, from whichever thread
- *                  drops the last reference; on failure it stays the caller's, untouched
+ *                  drops the last reference; on failure it stays the caller's, untouched.
+ *                  No lock is held then, and a NULL deleter is accepted. To import the same one
+ *                  twice is the caller's error: its deleter would be called twice. Arrays over
+ *                  the same memory know nothing of each other; the caller orders their uses
  *  @return INVALID (rank, shape, NULL data of a non-empty tensor, dtype, lanes, a pointer that is
  *          no multiple of the element size), DEVICE (a device that is not here) */
 CONVOP_API convop_status convop_from_dlpack(DLManagedTensor *managed, convop_array **out);
@@ -42,7 +45,8 @@ CONVOP_API void convop_array_release(convop_array **array);
 CONVOP_API const DLTensor *convop_array_view(const convop_array *array);
 
 /** The tensor, to be written.
- *  @return INVALID if the array is read-only; *out is then NULL */
+ *  @return INVALID if the array is read-only, or if its elements share memory as those of a
+ *          broadcast import do; *out is then NULL */
 CONVOP_API convop_status convop_array_writable(convop_array *array, DLTensor **out);
 
 /** Exports a reference; the consumer must call the deleter once, on any thread. byte_offset is 0,

@@ -28,16 +28,16 @@ struct DLManagedTensorVersioned;
 #define CONVOP_MAX_DIMS 8
 
 /* Name, number, text. Numbers are never reused. */
-#define CONVOP_STATUS_LIST(X)                                                 \
-    X(CONVOP_OK, 0, "ok")                                                     \
-    X(CONVOP_E_INVALID, 1, "invalid argument")                                \
-    X(CONVOP_E_UNSUPPORTED, 2, "unsupported: valid, but nothing here runs it") \
-    X(CONVOP_E_NO_MEMORY, 3, "out of memory")                                 \
-    X(CONVOP_E_DEVICE, 4, "device error")                                     \
-    X(CONVOP_E_IO, 5, "input/output error")                                   \
-    X(CONVOP_E_NOT_FOUND, 6, "not found")                                     \
-    X(CONVOP_E_STATE, 7, "not allowed in this state")                         \
-    X(CONVOP_E_CANCELLED, 8, "cancelled")                                     \
+#define CONVOP_STATUS_LIST(X)                                                                      \
+    X(CONVOP_OK, 0, "ok")                                                                          \
+    X(CONVOP_E_INVALID, 1, "invalid argument")                                                     \
+    X(CONVOP_E_UNSUPPORTED, 2, "unsupported: valid, but nothing here runs it")                     \
+    X(CONVOP_E_NO_MEMORY, 3, "out of memory")                                                      \
+    X(CONVOP_E_DEVICE, 4, "device error")                                                          \
+    X(CONVOP_E_IO, 5, "input/output error")                                                        \
+    X(CONVOP_E_NOT_FOUND, 6, "not found")                                                          \
+    X(CONVOP_E_STATE, 7, "not allowed in this state")                                              \
+    X(CONVOP_E_CANCELLED, 8, "cancelled")                                                          \
     X(CONVOP_E_INTERNAL, 9, "internal error, a defect of convop")
 
 /** What a call answers. 0 is success; anything else left the outputs as they were

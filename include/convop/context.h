@@ -34,16 +34,18 @@ typedef void (*convop_log_sink)(void *user, const char *line);
 
 typedef struct convop_context_options {
     size_t struct_size;
-    int num_threads;                  /* 0: the setting "num_threads"; with parallel_for: its threads */
-    convop_allocator allocator;       /* alloc == NULL: convop's pooled allocator */
+    int num_threads;            /* 0: the setting "num_threads"; with parallel_for: its threads */
+    convop_allocator allocator; /* alloc == NULL: convop's pooled allocator */
     convop_parallel_for parallel_for; /* NULL: convop's own pool of threads */
     void *parallel_for_user;
-    convop_log_sink log;              /* NULL: the process sink, see convop_set_log_sink */
+    convop_log_sink log; /* NULL: the process sink, see convop_set_log_sink */
     void *log_user;
 } convop_context_options;
 
-#define CONVOP_CONTEXT_OPTIONS_INIT \
-    { sizeof(convop_context_options), 0, {NULL, NULL, NULL}, NULL, NULL, NULL, NULL }
+#define CONVOP_CONTEXT_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        sizeof(convop_context_options), 0, {NULL, NULL, NULL}, NULL, NULL, NULL, NULL              \
+    }
 
 /** Makes a context. Immutable and usable from many threads once made.
  *  @param options  borrowed for the call; NULL is all defaults
@@ -65,18 +67,23 @@ typedef struct convop_exec {
     size_t struct_size;
     const convop_context *context; /* NULL: the process default */
     void *stream;                  /* a CUstream for tensors on a GPU; NULL on the CPU */
-    void *workspace;               /* scratch memory of the caller, any alignment; NULL: allocated */
-    size_t workspace_bytes;        /* its size; a call that would need more runs a row that does not */
+    void *workspace;        /* scratch memory of the caller, any alignment; NULL: allocated */
+    size_t workspace_bytes; /* its size; a call that would need more runs a row that does not */
 } convop_exec;
 
-#define CONVOP_EXEC_INIT { sizeof(convop_exec), NULL, NULL, NULL, 0 }
+#define CONVOP_EXEC_INIT                                                                           \
+    {                                                                                              \
+        sizeof(convop_exec), NULL, NULL, NULL, 0                                                   \
+    }
 
 /** Gives memory that the process default allocator keeps for later back to the system.
  *  @return bytes given back. Thread-safe. Since 0.1. */
 CONVOP_API size_t convop_trim(void);
 
 /** Sets where the process default writes its lines; NULL is stderr. Lines are written only
- *  as the setting "verbose" asks: none by default. Thread-safe. Since 0.1. */
+ *  as the setting "verbose" asks: none by default. When it returns, the sink before it runs no more
+ *  and its user may go; only a call from inside a sink does not wait for that. Thread-safe.
+ *  Since 0.1. */
 CONVOP_API void convop_set_log_sink(convop_log_sink sink, void *user);
 
 #ifdef __cplusplus

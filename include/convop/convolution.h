@@ -12,8 +12,8 @@
  *     NHWC         mb, ih, iw, ic     oc, kh, kw, ic / num_group
  *     NCW, NWC, NCDHW, NDHWC          alike
  *
- * bias is {oc}. mb may be 0, any other size may not. All tensors have one dtype: float32 or float64.
- * Source: MXNet's Convolution, whose parameters these are. Since 0.1. */
+ * bias is {oc}. mb may be 0, any other size may not. All tensors have one dtype: float32 or
+ * float64. Source: MXNet's Convolution, whose parameters these are. Since 0.1. */
 #ifndef CONVOP_CONVOLUTION_H
 #define CONVOP_CONVOLUTION_H
 
@@ -46,25 +46,27 @@ typedef enum convop_tune {
  *  width); the length of kernel, 1 to 3, says how many there are. */
 typedef struct convop_conv_params {
     size_t struct_size;
-    convop_tuple kernel;          /* required, >= 1 */
-    convop_tuple stride;          /* >= 1; len 0: all 1 */
-    convop_tuple dilate;          /* >= 1, 1 is dense; len 0: all 1 */
-    convop_tuple pad_begin;       /* >= 0, before the first element; len 0: all 0 */
-    convop_tuple pad_end;         /* >= 0, after the last element; len 0: all 0 */
-    int64_t num_filter;           /* oc, >= 1: required */
-    int64_t num_group;            /* divides ic and oc */
-    size_t workspace_bytes;       /* scratch that a call may use at most */
+    convop_tuple kernel;    /* required, >= 1 */
+    convop_tuple stride;    /* >= 1; len 0: all 1 */
+    convop_tuple dilate;    /* >= 1, 1 is dense; len 0: all 1 */
+    convop_tuple pad_begin; /* >= 0, before the first element; len 0: all 0 */
+    convop_tuple pad_end;   /* >= 0, after the last element; len 0: all 0 */
+    int64_t num_filter;     /* oc, >= 1: required */
+    int64_t num_group;      /* divides ic and oc */
+    size_t workspace_bytes; /* scratch that a call may use at most */
     int no_bias;
-    int cudnn_tune;               /* convop_tune */
-    int cudnn_off;                /* no cuDNN row */
-    int depthwise_conv_off;       /* no depthwise row */
-    int layout;                   /* convop_layout */
+    int cudnn_tune;         /* convop_tune */
+    int cudnn_off;          /* no cuDNN row */
+    int depthwise_conv_off; /* no depthwise row */
+    int layout;             /* convop_layout */
 } convop_conv_params;
 
 /** MXNet's defaults; kernel and num_filter have none. */
-#define CONVOP_CONV_PARAMS_INIT                                                             \
-    { sizeof(convop_conv_params), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 0, 1,   \
-      (size_t)1 << 30, 0, CONVOP_TUNE_DEFAULT, 0, 0, CONVOP_LAYOUT_DEFAULT }
+#define CONVOP_CONV_PARAMS_INIT                                                                    \
+    {                                                                                              \
+        sizeof(convop_conv_params), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 0, 1,        \
+            (size_t)1 << 30, 0, CONVOP_TUNE_DEFAULT, 0, 0, CONVOP_LAYOUT_DEFAULT                   \
+    }
 
 /** Computes dst.
  *  @param params   struct_size set; see above
@@ -109,7 +111,7 @@ typedef enum convop_conv_direction {
 
 /** An implementation row, for one problem. */
 typedef struct convop_conv_row {
-    const char *name;       /* "gemm" */
+    const char *name; /* "gemm" */
     int version;
     int applicable;         /* 1: it computes this problem */
     int chosen;             /* 1: it is the one that a call runs */

@@ -8,6 +8,7 @@
 #include "convop/context.h"
 #include "convop/convolution.h"
 #include "convop/engine.h"
+#include "convop/info.h"
 #include "convop/params.h"
 #include "convop/registry.h"
 #include "convop/settings.h"

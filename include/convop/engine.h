@@ -35,23 +35,29 @@ typedef struct convop_engine_options {
     int num_workers; /* 0: the setting "num_threads"; else 1..4096 */
 } convop_engine_options;
 
-#define CONVOP_ENGINE_OPTIONS_INIT { sizeof(convop_engine_options), CONVOP_ENGINE_DEFAULT, 0 }
+#define CONVOP_ENGINE_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        sizeof(convop_engine_options), CONVOP_ENGINE_DEFAULT, 0                                    \
+    }
 
 /** What is pushed. All pointers but user are borrowed for the push. */
 typedef struct convop_task {
     size_t struct_size;
-    const char *name;                   /* for traces and error texts; NULL is "task" */
-    convop_status (*run)(void *user);   /* on failure leaves its sentence with convop_fail() */
-    void (*destroy)(void *user);        /* called once after run or instead of it; NULL: nothing.
-                                           Not called if the push fails */
+    const char *name;                 /* for traces and error texts; NULL is "task" */
+    convop_status (*run)(void *user); /* on failure leaves its sentence with convop_fail() */
+    void (*destroy)(void *user);      /* called once after run or instead of it; NULL: nothing.
+                                         Not called if the push fails */
     void *user;
-    const convop_var *reads, *writes;   /* a variable in both is updated: it is read, then written */
+    const convop_var *reads, *writes; /* a variable in both is updated: it is read, then written */
     size_t num_reads, num_writes;
-    int priority;                       /* of the tasks that can run, the highest is taken first,
-                                           the oldest among equals */
+    int priority; /* of the tasks that can run, the highest is taken first,
+                     the oldest among equals */
 } convop_task;
 
-#define CONVOP_TASK_INIT { sizeof(convop_task), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0 }
+#define CONVOP_TASK_INIT                                                                           \
+    {                                                                                              \
+        sizeof(convop_task), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0                           \
+    }
 
 /** Makes an engine. @return INVALID (kind, num_workers, a bad setting), NO_MEMORY */
 CONVOP_API convop_status convop_engine_create(const convop_engine_options *options,

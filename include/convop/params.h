@@ -46,7 +46,8 @@ typedef enum convop_field_kind {
     CONVOP_FIELD_FLOAT = 3, /* double. Text: as in C, whatever the locale */
     CONVOP_FIELD_ENUM = 4,  /* int. Text: a name of the table, or None where the table has it */
     CONVOP_FIELD_TUPLE = 5, /* convop_tuple. Text: (3,3) [3,3] (3,) 3 () None */
-    CONVOP_FIELD_BYTES = 6  /* size_t. Text: a whole number of MiB, as MXNet's workspace */
+    CONVOP_FIELD_BYTES = 6  /* size_t. Text: a whole number of MiB, as MXNet's workspace; or of
+                             * bytes, as 4096B */
 } convop_field_kind;
 
 typedef struct convop_enum_value {
@@ -59,10 +60,10 @@ typedef struct convop_field {
     size_t struct_size;
     const char *name;
     convop_field_kind kind;
-    size_t offset;             /* in the typed struct */
-    size_t twin_offset;        /* a second place that gets the same value (pad: begin and end); 0: none */
-    const char *default_text;  /* NULL: required */
-    double min, max;           /* INT, FLOAT, BYTES and each entry of a TUPLE, both allowed */
+    size_t offset;      /* in the typed struct */
+    size_t twin_offset; /* a second place that gets the same value (pad: begin and end); 0: none */
+    const char *default_text; /* NULL: required */
+    double min, max; /* INT, FLOAT, BYTES (in MiB) and each entry of a TUPLE, both allowed */
     const convop_enum_value *values; /* ENUM: ends with a NULL name */
     const char *doc;
 } convop_field;

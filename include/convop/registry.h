@@ -1,9 +1,9 @@
 /* The operator registry: descriptors, attributes, parameters, inference, introspection, invoke.
  *
- * An operator is a const descriptor. Built-in ones are named by CONVOP_OP and listed once inside the
- * library; a program's own are handed to convop_op_register(), at any time. Between equal names the
- * higher level counts (built-ins have 10; equal levels are an error), and unregistering brings back
- * what was there before.
+ * An operator is a const descriptor. Built-in ones are named by CONVOP_OP and listed once inside
+ * the library; a program's own are handed to convop_op_register(), at any time. Between equal names
+ * the higher level counts (built-ins have 10; equal levels are an error), and unregistering brings
+ * back what was there before.
  *
  * Threads: every function here may be called from any thread. Callbacks run with no lock held. */
 #ifndef CONVOP_REGISTRY_H
@@ -46,15 +46,15 @@ typedef struct convop_op_args {
     const void *params; /* the operator's typed struct, checked */
     int num_inputs, num_outputs;
     const DLTensor *const *inputs;
-    DLTensor *const *outputs;         /* NULL entries where the request is NULL */
-    const convop_request *requests;   /* one for each output */
-    const convop_context *context;    /* NULL: the process default */
+    DLTensor *const *outputs;       /* NULL entries where the request is NULL */
+    const convop_request *requests; /* one for each output */
+    const convop_context *context;  /* NULL: the process default */
     void *stream;
-    size_t workspace_limit;           /* bytes that plan() may ask for at most */
+    size_t workspace_limit; /* bytes that plan() may ask for at most */
 } convop_op_args;
 
 /** The descriptor. Const, outlives its registration. Functions return a status and, on failure,
- *  leave a sentence with convop_fail(); outputs are then as they were.
+ *  leave a sentence with convop_fail(); outputs are then as they were. Any doc may be NULL.
  *
  *  The core has checked before plan() and run(): number of inputs and outputs, every tensor (rank,
  *  shape, strides, device, alignment, overlap of an output with anything), and that shapes and
@@ -79,7 +79,7 @@ typedef struct convop_op {
     int (*num_outputs)(const void *params);
 
     /* Fill what follows from what is known, both ways; a contradiction is INVALID.
-     * Unknown dtypes have bits == 0. */
+     * Unknown dtypes have bits == 0. infer_type NULL: all dtypes are equal. */
     convop_status (*infer_shape)(const void *params, int num_inputs, convop_shape *inputs,
                                  int num_outputs, convop_shape *outputs);
     convop_status (*infer_type)(const void *params, int num_inputs, DLDataType *inputs,
@@ -110,8 +110,9 @@ CONVOP_API convop_status convop_fail(convop_status status, const char *format, .
 /* ---- registration ------------------------------------------------------------------------- */
 
 /** Adds an operator. The descriptor is kept until it is unregistered and no reference is left.
- *  @return INVALID if the descriptor is incomplete (the text names the member), STATE if the name
- *          is taken at this level, NO_MEMORY */
+ *  @return INVALID if the descriptor is incomplete (the text names the member) or has an attribute
+ *          whose key is in use with another type; STATE if the name, or an attribute of the name,
+ *          is taken at this level, or if it was unregistered and is still referenced; NO_MEMORY */
 CONVOP_API convop_status convop_op_register(const convop_op *op);
 
 /** Takes it back: it is found no more. released(user) is called once, when the last reference to
@@ -120,7 +121,8 @@ CONVOP_API convop_status convop_op_register(const convop_op *op);
 CONVOP_API convop_status convop_op_unregister(const convop_op *op, void (*released)(void *user),
                                               void *user);
 
-/** Attaches an attribute to the operator of that name, as from now.
+/** Attaches an attribute to the operator of that name, as from now: to the name, so that it stays
+ *  when operators of that name come and go, until it is detached. attr is copied, its value is not.
  *  @return NOT_FOUND (no such operator), STATE (key taken at this level), INVALID (the key is in
  *          use with another type, a level below 1), NO_MEMORY */
 CONVOP_API convop_status convop_attr_register(const char *op_name, const convop_attr *attr,
@@ -143,7 +145,8 @@ CONVOP_API void convop_op_release(const convop_op **op);
 CONVOP_API convop_status convop_op_attr(const convop_op *op, const char *key, const char *type,
                                         const void **value);
 
-/** A snapshot of the operators that are found by name, in alphabetical order. It holds references. */
+/** A snapshot of the operators that are found by name, in alphabetical order. It holds references.
+ */
 typedef struct convop_op_listing convop_op_listing;
 CONVOP_API convop_status convop_op_list(convop_op_listing **out);
 CONVOP_API size_t convop_op_listing_count(const convop_op_listing *listing);
@@ -154,13 +157,14 @@ CONVOP_API void convop_op_listing_destroy(convop_op_listing **listing);
 
 /** Fills the typed struct: defaults first, then n key/value pairs, then the operator's check.
  *  Keys of the form __name__ are ignored, as MXNet's attributes of nodes are.
- *  @param params       params_size bytes; untouched on failure
+ *  @param params       params_size bytes, at least the operator's; untouched on failure
  *  @return INVALID; the text names the key, the text given and what would be allowed */
 CONVOP_API convop_status convop_params_parse(const convop_op *op, size_t n, const char *const *keys,
                                              const char *const *values, void *params,
                                              size_t params_size);
 
-/** Writes a field's value as text that convop_params_parse reads back to the same value.
+/** Writes a field's value as text that convop_params_parse reads back to the same value. Of a field
+ *  with two places it is the first one's: text gives both the same value.
  *  @return the length without the final 0, as snprintf: at or above size means cut off */
 CONVOP_API size_t convop_params_format(const convop_field *field, const void *params, char *text,
                                        size_t size);
@@ -168,7 +172,9 @@ CONVOP_API size_t convop_params_format(const convop_field *field, const void *pa
 /** Completes shapes and dtypes. Arrays hold what is known and are untouched on failure. Shapes that
  *  stay unknown are no error; see convop_shape_is_known().
  *  @param types_in, types_out  both NULL: shapes only
- *  @return INVALID for a contradiction; the text names the argument, both shapes and the rule */
+ *  @return INVALID for parameters out of their limits, a wrong number of arguments, a malformed
+ *          shape or a contradiction; the text names the argument, both shapes and the rule.
+ *          INTERNAL if the operator answers with a malformed shape. NO_MEMORY */
 CONVOP_API convop_status convop_infer(const convop_op *op, const void *params, int num_inputs,
                                       convop_shape *inputs, int num_outputs, convop_shape *outputs,
                                       DLDataType *types_in, DLDataType *types_out);

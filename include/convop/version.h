@@ -9,9 +9,9 @@
 #define CONVOP_VERSION_PATCH 0
 
 /** One number that compares: 0x010203 is 1.2.3. */
-#define CONVOP_VERSION \
+#define CONVOP_VERSION                                                                             \
     ((CONVOP_VERSION_MAJOR << 16) | (CONVOP_VERSION_MINOR << 8) | CONVOP_VERSION_PATCH)
-#define CONVOP_VERSION_AT_LEAST(major, minor, patch) \
+#define CONVOP_VERSION_AT_LEAST(major, minor, patch)                                               \
     (CONVOP_VERSION >= (((major) << 16) | ((minor) << 8) | (patch)))
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* All memory of the library comes through here.
  *
- * Objects (cvp_malloc) are small and few. Buffers (cvp_buffer_alloc) are 64-byte aligned scratch and
- * arrays: pooled by size, 2 MB-aligned with huge pages asked for where large, given back by
+ * Objects (cvp_malloc) are small and few. Buffers (cvp_buffer_alloc) are 64-byte aligned scratch
+ * and arrays: pooled by size, 2 MB-aligned with huge pages asked for where large, given back by
  * cvp_pool_trim(); or they come from a context's hooks. Both count for failure injection. */
 #ifndef CVP_COMMON_ALLOC_H
 #define CVP_COMMON_ALLOC_H

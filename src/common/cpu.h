@@ -13,10 +13,10 @@ enum cvp_isa {
 };
 
 struct cvp_cpu {
-    enum cvp_isa isa;         /* the highest that CPU and operating system allow */
-    char name[64];            /* "Intel(R) Xeon(R) Processor" */
-    int64_t l1d, l2, l3;      /* bytes; 0 where unknown */
-    int processors;           /* as affinity and the cgroup's quota allow, >= 1 */
+    enum cvp_isa isa;    /* the highest that CPU and operating system allow */
+    char name[64];       /* "Intel(R) Xeon(R) Processor" */
+    int64_t l1d, l2, l3; /* bytes; 0 where unknown */
+    int processors;      /* as affinity and the cgroup's quota allow, >= 1 */
 };
 
 const struct cvp_cpu *cvp_cpu(void);

@@ -17,12 +17,16 @@ enum cvp_setting {
 };
 
 /* Values of the setting "isa", in the order in which one includes the other. */
-enum cvp_isa_setting { CVP_ISA_AUTO = -1 };
+/* neon is what an AArch64 compiler assumes, so it has no number in enum cvp_isa. */
+enum cvp_isa_setting { CVP_ISA_AUTO = -1, CVP_ISA_NEON = 3 };
 
 /* The value of a number or a choice (its index: engine naive 0, threaded 1; isa auto -1, else
  * enum cvp_isa). One atomic load once it is known. INVALID with a text that names the variable or
  * the call, the value and what would be allowed, as long as it does not parse. */
 convop_status cvp_setting_int(enum cvp_setting setting, int *value);
+
+/* The same without an error: `fallback` as long as it does not parse. Sets no text. */
+int cvp_setting_int_or(enum cvp_setting setting, int fallback);
 
 /* Copies the value of a text setting, "" by default. size >= 256 always suffices. */
 convop_status cvp_setting_text(enum cvp_setting setting, char *value, size_t size);

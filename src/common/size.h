@@ -37,11 +37,20 @@ static inline int cvp_mul_size(size_t a, size_t b, size_t *r)
     return 1;
 }
 
-static inline int64_t cvp_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t cvp_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t cvp_min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static inline int64_t cvp_max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* a / b rounded up, a >= 0, b > 0; cannot overflow. */
-static inline int64_t cvp_ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+static inline int64_t cvp_ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
 
 /* bytes rounded up to a multiple of align, a power of two. */
 static inline size_t cvp_round_up(size_t bytes, size_t align)

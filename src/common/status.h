@@ -6,10 +6,10 @@
 
 /* Leaves the calling function with the status of expr unless it is OK. Only before the function
  * holds anything that must be given back. */
-#define CVP_RETURN_IF_ERROR(expr)                        \
-    do {                                                 \
-        convop_status cvp_status_ = (expr);              \
-        if (cvp_status_ != CONVOP_OK) return cvp_status_; \
+#define CVP_RETURN_IF_ERROR(expr)                                                                  \
+    do {                                                                                           \
+        convop_status cvp_status_ = (expr);                                                        \
+        if (cvp_status_ != CONVOP_OK) return cvp_status_;                                          \
     } while (0)
 
 /* Reads a caller's struct into ours: `size` bytes of *to already hold the defaults. A smaller

@@ -21,19 +21,22 @@ convop_status cvp_tensor_check(const char *op, const char *name, const DLTensor 
 /* Refuses a device that does not exist (INVALID) or is not here (DEVICE). */
 convop_status cvp_device_check(const char *op, const char *name, DLDevice device);
 
+/* Refuses a dtype that is unknown, has bits that no such type has, or more than one lane. */
+convop_status cvp_dtype_check(const char *op, const char *name, DLDataType dtype);
+
 /* Refuses an output that shares memory with another tensor; either may be NULL or empty. */
 convop_status cvp_tensor_check_overlap(const char *op, const char *out_name, const DLTensor *out,
                                        const char *other_name, const DLTensor *other);
 
 /* After cvp_tensor_check: */
-void *cvp_tensor_data(const DLTensor *t);              /* data + byte_offset */
+void *cvp_tensor_data(const DLTensor *t); /* data + byte_offset */
 int64_t cvp_tensor_elements(const DLTensor *t);
-size_t cvp_tensor_bytes(const DLTensor *t);            /* elements * size of one */
+size_t cvp_tensor_bytes(const DLTensor *t);                   /* elements * size of one */
 void cvp_tensor_strides(const DLTensor *t, int64_t *strides); /* compact where NULL; those of
                                                           dimensions of size <= 1 made canonical */
-int cvp_tensor_is_compact(const DLTensor *t);          /* row-major without gaps */
+int cvp_tensor_is_compact(const DLTensor *t);                 /* row-major without gaps */
 
-size_t cvp_dtype_size(DLDataType dtype);               /* bytes of one element; 0: not whole bytes */
+size_t cvp_dtype_size(DLDataType dtype); /* bytes of one element; 0: not whole bytes */
 int cvp_dtype_equal(DLDataType a, DLDataType b);
 const char *cvp_dtype_name(DLDataType dtype, char text[16]); /* "float32" */
 

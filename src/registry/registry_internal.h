@@ -13,4 +13,7 @@ extern const size_t cvp_num_builtin_ops;
 int cvp_op_num_inputs(const convop_op *op, const void *params);
 int cvp_op_num_outputs(const convop_op *op, const void *params);
 
+/* Checks a typed struct that a caller filled: struct_size, every field's limits, op->check. */
+convop_status cvp_params_check(const convop_op *op, const void *params);
+
 #endif

@@ -1,0 +1,16 @@
+/* The locks of this folder. All are leaves: whoever holds one takes no other and calls nothing that
+ * is not in the same file. They are free in a forked child, whatever other threads did. */
+#ifndef CVP_COMMON_LOCK_H
+#define CVP_COMMON_LOCK_H
+
+enum cvp_lock {
+    CVP_LOCK_BUFFERS,  /* the pool of buffers: buffer.c */
+    CVP_LOCK_SETTINGS, /* the texts of the settings: settings.c */
+    CVP_LOCK_LOG,      /* the process sink: log.c */
+    CVP_LOCK_COUNT
+};
+
+void cvp_lock(enum cvp_lock lock);
+void cvp_unlock(enum cvp_lock lock);
+
+#endif

@@ -1,0 +1,266 @@
+/* The settings: one table, what the environment and calls say, and the values that follow.
+ *
+ * Texts are guarded by CVP_LOCK_SETTINGS. A value that has been asked for once is cached in one
+ * atomic word, so that hot paths take no lock; it is only written under the lock. */
+#include "src/common/settings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/common/lock.h"
+#include "src/common/status.h"
+#include "src/common/text.h"
+
+#define TEXT_SIZE sizeof(((convop_setting_info *)NULL)->value)
+
+enum kind { NUMBER, CHOICE, TEXT };
+
+struct setting {
+    const char *name, *environment, *doc, *values, *initial;
+    enum kind kind;
+    int min, max;               /* NUMBER: both allowed. CHOICE: min is the first choice's value */
+    const char *const *choices; /* CHOICE: ends with NULL */
+};
+
+static const char *const engines[] = {"naive", "threaded", NULL};
+static const char *const isas[] = {"auto", "baseline", "avx2", "avx512", "neon", NULL};
+
+static const struct setting table[CVP_SETTING_COUNT] = {
+    [CVP_SETTING_DETERMINISTIC] = {"deterministic", "CONVOP_DETERMINISTIC",
+                                   "Whether the same inputs give the same bits, whatever the "
+                                   "number of threads.",
+                                   "0..1", "1", NUMBER, 0, 1, NULL},
+    [CVP_SETTING_ENGINE] = {"engine", "CONVOP_ENGINE", "The kind of a new engine.",
+                            "naive, threaded", "threaded", CHOICE, 0, 1, engines},
+    [CVP_SETTING_IMPL] = {"impl", "CONVOP_IMPL",
+                          "The implementation row to run, where one has that name, or nothing.",
+                          "the name of a row", "", TEXT, 0, 0, NULL},
+    [CVP_SETTING_ISA] = {"isa", "CONVOP_ISA", "The highest instruction set in use.",
+                         "auto, baseline, avx2, avx512, neon", "auto", CHOICE, CVP_ISA_AUTO,
+                         CVP_ISA_NEON, isas},
+    [CVP_SETTING_NUM_THREADS] = {"num_threads", "CONVOP_NUM_THREADS",
+                                 "Threads of a parallel loop; 0: as affinity and the cgroup allow.",
+                                 "0..4096", "0", NUMBER, 0, 4096, NULL},
+    [CVP_SETTING_OPENBLAS_LIBRARY] = {"openblas_library", "CONVOP_OPENBLAS_LIBRARY",
+                                      "The OpenBLAS to open; empty: the system's.",
+                                      "a path, a soname, or none", "", TEXT, 0, 0, NULL},
+    [CVP_SETTING_VERBOSE] = {"verbose", "CONVOP_VERBOSE",
+                             "1: a line for each primitive that ran; 2: and how it was chosen.",
+                             "0..2", "0", NUMBER, 0, 2, NULL},
+};
+
+/* Guarded by CVP_LOCK_SETTINGS. Texts are cut off one byte too late, so that a long one shows. */
+static struct {
+    int read; /* the environment has been read */
+    struct {
+        char environment[TEXT_SIZE + 1], call[TEXT_SIZE + 1];
+        int has_environment, has_call;
+    } of[CVP_SETTING_COUNT];
+} texts;
+
+/* UNKNOWN, BAD (does not parse) or KNOWN with the value in the low 32 bits. */
+#define UNKNOWN UINT64_C(0)
+#define BAD     (UINT64_C(1) << 32)
+#define KNOWN   (UINT64_C(2) << 32)
+static _Atomic uint64_t cache[CVP_SETTING_COUNT];
+
+static int parse_number(const char *text, int min, int max, int *value)
+{
+    if (text[0] != '-' && (text[0] < '0' || text[0] > '9')) return 0;
+    char *end;
+    errno = 0;
+    long v = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || v < min || v > max) return 0;
+    *value = (int)v;
+    return 1;
+}
+
+/* 1 if the text is allowed; *value is then the number, the choice's value, or whether a text holds
+ * anything. */
+static int parse(const struct setting *s, const char *text, int *value)
+{
+    if (s->kind == NUMBER) return parse_number(text, s->min, s->max, value);
+    if (s->kind == TEXT) {
+        *value = text[0] != '\0';
+        return strlen(text) < TEXT_SIZE;
+    }
+    for (int i = 0; s->choices[i] != NULL; i++) {
+        if (strcmp(text, s->choices[i]) == 0) {
+            *value = s->min + i;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* secure_getenv: in a program with more rights than its user, the user must not choose what is
+ * loaded. An empty variable counts as unset, as shells have it. */
+static void read_environment(void)
+{
+    if (texts.read) return;
+    texts.read = 1;
+    for (int i = 0; i < CVP_SETTING_COUNT; i++) {
+        const char *text = secure_getenv(table[i].environment);
+        if (text == NULL || text[0] == '\0') continue;
+        texts.of[i].has_environment = 1;
+        snprintf(texts.of[i].environment, sizeof(texts.of[i].environment), "%s", text);
+    }
+}
+
+/* The text in force and where it is from. Under the lock. */
+static const char *in_force(int i, convop_origin *origin)
+{
+    read_environment();
+    if (texts.of[i].has_call) return *origin = CONVOP_ORIGIN_CALL, texts.of[i].call;
+    if (texts.of[i].has_environment)
+        return *origin = CONVOP_ORIGIN_ENVIRONMENT, texts.of[i].environment;
+    return *origin = CONVOP_ORIGIN_DEFAULT, table[i].initial;
+}
+
+/* Parses what is in force and caches it. Under the lock. */
+static uint64_t refresh(int i)
+{
+    convop_origin origin;
+    int value = 0;
+    int good = parse(&table[i], in_force(i, &origin), &value);
+    uint64_t word = good ? KNOWN | (uint32_t)value : BAD;
+    atomic_store_explicit(&cache[i], word, memory_order_relaxed);
+    return word;
+}
+
+/* Nothing but the word itself is published, so relaxed order will do. */
+static uint64_t cached(int i)
+{
+    uint64_t word = atomic_load_explicit(&cache[i], memory_order_relaxed);
+    if (word != UNKNOWN) return word;
+    cvp_lock(CVP_LOCK_SETTINGS);
+    word = refresh(i);
+    cvp_unlock(CVP_LOCK_SETTINGS);
+    return word;
+}
+
+/* Only the environment can hold what does not parse: convop_set refuses it. */
+static convop_status fail_environment(int i)
+{
+    char text[TEXT_SIZE + 1];
+    cvp_lock(CVP_LOCK_SETTINGS);
+    memcpy(text, texts.of[i].environment, sizeof(text));
+    cvp_unlock(CVP_LOCK_SETTINGS);
+    if (table[i].kind == TEXT)
+        return convop_fail(CONVOP_E_INVALID, "%s=%.64s...: longer than %zu bytes",
+                           table[i].environment, text, TEXT_SIZE - 1);
+    return convop_fail(CONVOP_E_INVALID, "%s=%s: want %s", table[i].environment, text,
+                       table[i].values);
+}
+
+convop_status cvp_setting_int(enum cvp_setting setting, int *value)
+{
+    uint64_t word = cached((int)setting);
+    if (word == BAD) return fail_environment((int)setting);
+    *value = (int)(int32_t)(uint32_t)word;
+    return CONVOP_OK;
+}
+
+int cvp_setting_int_or(enum cvp_setting setting, int fallback)
+{
+    uint64_t word = cached((int)setting);
+    return word == BAD ? fallback : (int)(int32_t)(uint32_t)word;
+}
+
+convop_status cvp_setting_text(enum cvp_setting setting, char *value, size_t size)
+{
+    int i = (int)setting;
+    uint64_t word = cached(i);
+    if (word == BAD) return fail_environment(i);
+    /* An empty text is what hot paths find, and needs no lock to be copied. */
+    if (word == KNOWN && size > 0) {
+        value[0] = '\0';
+        return CONVOP_OK;
+    }
+    convop_origin origin;
+    cvp_lock(CVP_LOCK_SETTINGS);
+    const char *text = in_force(i, &origin);
+    size_t length = strlen(text);
+    int fits = length < size;
+    if (fits) memcpy(value, text, length + 1);
+    cvp_unlock(CVP_LOCK_SETTINGS);
+    if (!fits)
+        return convop_fail(CONVOP_E_INTERNAL, "setting %s: %zu bytes do not fit into %zu",
+                           table[i].name, length, size);
+    return CONVOP_OK;
+}
+
+static int find(const char *name)
+{
+    for (int i = 0; i < CVP_SETTING_COUNT; i++)
+        if (strcmp(name, table[i].name) == 0) return i;
+    return -1;
+}
+
+static convop_status fail_name(const char *name)
+{
+    const char *names[CVP_SETTING_COUNT];
+    for (int i = 0; i < CVP_SETTING_COUNT; i++) names[i] = table[i].name;
+    const char *near = cvp_nearest(name, names, CVP_SETTING_COUNT);
+    return convop_fail(CONVOP_E_NOT_FOUND, "convop_set: there is no setting '%s'%s%s%s", name,
+                       near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                       near != NULL ? "'?" : "");
+}
+
+convop_status convop_set(const char *name, const char *value)
+{
+    if (name == NULL) return convop_fail(CONVOP_E_INVALID, "convop_set: name is NULL");
+    int i = find(name), parsed;
+    if (i < 0) return fail_name(name);
+    if (value != NULL && !parse(&table[i], value, &parsed)) {
+        if (table[i].kind == TEXT)
+            return convop_fail(CONVOP_E_INVALID, "convop_set: %s is longer than %zu bytes", name,
+                               TEXT_SIZE - 1);
+        return convop_fail(CONVOP_E_INVALID, "convop_set: %s is '%s', want %s", name, value,
+                           table[i].values);
+    }
+    cvp_lock(CVP_LOCK_SETTINGS);
+    texts.of[i].has_call = value != NULL;
+    if (value != NULL) snprintf(texts.of[i].call, sizeof(texts.of[i].call), "%s", value);
+    refresh(i);
+    cvp_unlock(CVP_LOCK_SETTINGS);
+    return CONVOP_OK;
+}
+
+convop_status convop_setting_at(size_t index, convop_setting_info *info)
+{
+    convop_setting_info all = {.struct_size = sizeof(all)};
+    if (info == NULL) return convop_fail(CONVOP_E_INVALID, "convop_setting_at: info is NULL");
+    size_t size = info->struct_size;
+    if (size < sizeof(size))
+        return convop_fail(CONVOP_E_INVALID, "convop_setting_at: struct_size is %zu, want %zu",
+                           size, sizeof(all));
+    if (index >= CVP_SETTING_COUNT)
+        return convop_fail(CONVOP_E_NOT_FOUND, "convop_setting_at: index %zu, there are %d", index,
+                           (int)CVP_SETTING_COUNT);
+    const struct setting *s = &table[index];
+    all.struct_size = size;
+    all.name = s->name;
+    all.environment = s->environment;
+    all.doc = s->doc;
+    all.values = s->values;
+    int value = 0;
+    cvp_lock(CVP_LOCK_SETTINGS);
+    const char *text = in_force((int)index, &all.origin);
+    int good = parse(s, text, &value);
+    /* Cut off on purpose: the text may be one byte longer than a value can be. */
+    struct cvp_text out = cvp_text_in(all.value, sizeof(all.value));
+    if (good && s->kind == NUMBER) {
+        cvp_text_add(&out, "%d", value);
+    } else {
+        cvp_text_add(&out, "%s", text);
+    }
+    cvp_unlock(CVP_LOCK_SETTINGS);
+    all.status = good ? CONVOP_OK : CONVOP_E_INVALID;
+    memcpy(info, &all, size < sizeof(all) ? size : sizeof(all));
+    return CONVOP_OK;
+}

@@ -1,0 +1,169 @@
+/* The operator _backward_Convolution: the gradients of Convolution, each a direction of its own
+ * with its own plan. Inference needs no graph. */
+#include "src/common/alloc.h"
+#include "src/common/size.h"
+#include "src/common/status.h"
+#include "src/common/tensor.h"
+#include "src/operator/convolution/convolution.h"
+#include "src/operator/convolution/infer.h"
+#include "src/operator/convolution/params.h"
+#include "src/operator/convolution/plan.h"
+#include "src/operator/copy.h"
+
+enum { DIFF_DST, SRC, WEIGHTS, NUM_INPUTS };
+enum { DIFF_SRC, DIFF_WEIGHTS, DIFF_BIAS, NUM_OUTPUTS };
+
+static const convop_arg inputs[] = {
+    [DIFF_DST] = {"diff_dst", "The gradient by dst, of dst's shape."},
+    [SRC] = {"src", "As given to Convolution; read for diff_weights."},
+    [WEIGHTS] = {"weights", "As given to Convolution; read for diff_src."},
+};
+
+static const convop_arg outputs[] = {
+    [DIFF_SRC] = {"diff_src", "The gradient by src."},
+    [DIFF_WEIGHTS] = {"diff_weights", "The gradient by weights."},
+    [DIFF_BIAS] = {"diff_bias", "The gradient by bias; absent with no_bias."},
+};
+
+static const convop_conv_direction direction_of[] = {
+    [DIFF_SRC] = CONVOP_BWD_D, [DIFF_WEIGHTS] = CONVOP_BWD_W, [DIFF_BIAS] = CONVOP_BWD_B};
+
+/* The plans of the gradients that are asked for; they run one after the other and share the
+ * workspace. impl NULL: nothing to do. */
+struct backward_plan {
+    struct conv_plan of[NUM_OUTPUTS];
+    int clear[NUM_OUTPUTS]; /* the batch is empty: that gradient is 0 */
+};
+
+static int num_outputs(const void *params)
+{
+    const convop_conv_params *p = params;
+    return p->no_bias ? NUM_OUTPUTS - 1 : NUM_OUTPUTS;
+}
+
+static const struct conv_names names = {"_backward_Convolution", "src", "weights", "diff_bias",
+                                        "diff_dst"};
+
+static convop_status infer_shape(const void *params, int n_in, convop_shape *in, int n_out,
+                                 convop_shape *out)
+{
+    (void)n_in;
+    CVP_RETURN_IF_ERROR(conv_merge(names.op, "src", &in[SRC], "diff_src", &out[DIFF_SRC]));
+    CVP_RETURN_IF_ERROR(
+        conv_merge(names.op, "weights", &in[WEIGHTS], "diff_weights", &out[DIFF_WEIGHTS]));
+    CVP_RETURN_IF_ERROR(
+        conv_infer(params, &(struct conv_shapes){.src = &in[SRC],
+                                                 .weights = &in[WEIGHTS],
+                                                 .bias = n_out > DIFF_BIAS ? &out[DIFF_BIAS] : NULL,
+                                                 .dst = &in[DIFF_DST],
+                                                 .names = names}));
+    out[DIFF_SRC] = in[SRC];
+    out[DIFF_WEIGHTS] = in[WEIGHTS];
+    return CONVOP_OK;
+}
+
+/* The shape of src: from what is there, else by inference, which must give all of it. */
+static convop_status src_shape_of(const convop_op_args *args, convop_shape *src)
+{
+    const DLTensor *given = args->inputs[SRC] ? args->inputs[SRC] : args->outputs[DIFF_SRC];
+    if (given) {
+        *src = conv_shape_of(given);
+        return CONVOP_OK;
+    }
+    /* Only the bias gradient is asked for: src plays no part but for the batch. */
+    *src = conv_shape_of(args->inputs[DIFF_DST]);
+    return CONVOP_OK;
+}
+
+static convop_status check_inputs(const convop_op_args *args)
+{
+    if (args->requests[DIFF_WEIGHTS] != CONVOP_REQ_NULL && !args->inputs[SRC])
+        return convop_fail(CONVOP_E_INVALID,
+                           "_backward_Convolution: src is NULL, diff_weights needs it");
+    if (args->requests[DIFF_SRC] != CONVOP_REQ_NULL && !args->inputs[WEIGHTS])
+        return convop_fail(CONVOP_E_INVALID,
+                           "_backward_Convolution: weights is NULL, diff_src needs it");
+    return CONVOP_OK;
+}
+
+static convop_status plan(const convop_op_args *args, void *plan_, size_t *workspace_bytes)
+{
+    struct backward_plan *plan = plan_;
+    const DLTensor *diff_dst = args->inputs[DIFF_DST];
+    *workspace_bytes = 0;
+    CVP_RETURN_IF_ERROR(check_inputs(args));
+    convop_shape src_shape, dst_shape = conv_shape_of(diff_dst);
+    CVP_RETURN_IF_ERROR(src_shape_of(args, &src_shape));
+
+    for (int i = 0; i < args->num_outputs; i++) {
+        if (args->requests[i] == CONVOP_REQ_NULL) continue;
+        struct conv_tensors t = {.src = i == DIFF_SRC       ? args->outputs[i]
+                                        : i == DIFF_WEIGHTS ? args->inputs[SRC]
+                                                            : NULL,
+                                 .weights = i == DIFF_WEIGHTS ? args->outputs[i]
+                                            : i == DIFF_SRC   ? args->inputs[WEIGHTS]
+                                                              : NULL,
+                                 .bias = i == DIFF_BIAS ? args->outputs[i] : NULL,
+                                 .dst = diff_dst};
+        struct conv_problem p;
+        CVP_RETURN_IF_ERROR(conv_problem_init(&p, args->params, direction_of[i], diff_dst->dtype,
+                                              &src_shape, &dst_shape, &t, args->context,
+                                              args->workspace_limit));
+        p.add = args->requests[i] == CONVOP_REQ_ADD;
+        if (p.mb == 0) {
+            plan->clear[i] = i != DIFF_SRC && !p.add;
+            continue;
+        }
+        CVP_RETURN_IF_ERROR(conv_plan_init(&plan->of[i], &p));
+        if (plan->of[i].bytes > *workspace_bytes) *workspace_bytes = plan->of[i].bytes;
+    }
+    return CONVOP_OK;
+}
+
+/* Zero for any dtype, spread over the tensor by strides of 0. */
+static void clear(const convop_context *context, const DLTensor *t)
+{
+    static const uint64_t zero = 0;
+    static const int64_t no_strides[CONVOP_MAX_DIMS] = {0};
+    int64_t strides[CONVOP_MAX_DIMS];
+    cvp_tensor_strides(t, strides);
+    cvp_copy_strided(context, cvp_dtype_size(t->dtype), t->ndim, t->shape, cvp_tensor_data(t),
+                     strides, &zero, no_strides);
+}
+
+static convop_status run(const convop_op_args *args, const void *plan_, void *workspace)
+{
+    const struct backward_plan *plan = plan_;
+    for (int i = 0; i < args->num_outputs; i++) {
+        if (plan->clear[i]) clear(args->context, args->outputs[i]);
+        if (!plan->of[i].impl) continue;
+        struct conv_operands t = {
+            .dst = cvp_tensor_data(args->inputs[DIFF_DST]),
+            .src = i == DIFF_WEIGHTS ? cvp_tensor_data(args->inputs[SRC]) : NULL,
+            .weights = i == DIFF_SRC ? cvp_tensor_data(args->inputs[WEIGHTS]) : NULL,
+            .out = cvp_tensor_data(args->outputs[i]),
+        };
+        CVP_RETURN_IF_ERROR(conv_plan_run(&plan->of[i], &t, args->context, workspace));
+    }
+    return CONVOP_OK;
+}
+
+CONVOP_OP(_backward_Convolution) = {
+    .struct_size = sizeof(convop_op),
+    .name = "_backward_Convolution",
+    .doc = "Gradients of Convolution by its inputs, from the gradient by its output.",
+    .level = CONVOP_LEVEL_BUILTIN,
+    .params_size = sizeof(convop_conv_params),
+    .fields = conv_fields,
+    .num_fields = CONV_NUM_FIELDS,
+    .check = conv_params_check,
+    .inputs = inputs,
+    .outputs = outputs,
+    .max_inputs = NUM_INPUTS,
+    .max_outputs = NUM_OUTPUTS,
+    .num_outputs = num_outputs,
+    .infer_shape = infer_shape,
+    .plan_size = sizeof(struct backward_plan),
+    .plan = plan,
+    .run = run,
+};

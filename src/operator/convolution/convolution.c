@@ -1,0 +1,108 @@
+/* The operator Convolution: decides and checks; the rows compute. */
+#include "src/operator/convolution/convolution.h"
+
+#include "src/common/status.h"
+#include "src/common/tensor.h"
+#include "src/operator/convolution/infer.h"
+#include "src/operator/convolution/params.h"
+#include "src/operator/convolution/plan.h"
+
+enum { SRC, WEIGHTS, BIAS, NUM_INPUTS };
+
+static const convop_arg inputs[] = {
+    [SRC] = {"src", "The images: {mb, ic, ih, iw} or as layout says."},
+    [WEIGHTS] = {"weights", "The filters: {oc, ic / num_group, kh, kw} or as layout says."},
+    [BIAS] = {"bias", "One value for each output channel: {oc}; absent with no_bias."},
+};
+
+static const convop_arg outputs[] = {
+    {"dst", "The result: {mb, oc, oh, ow} or as layout says."},
+};
+
+static int num_inputs(const void *params)
+{
+    const convop_conv_params *p = params;
+    return p->no_bias ? NUM_INPUTS - 1 : NUM_INPUTS;
+}
+
+const struct conv_names conv_forward_names = {"Convolution", "src", "weights", "bias",
+                                              "dst (output)"};
+
+static convop_status infer_shape(const void *params, int n_in, convop_shape *in, int n_out,
+                                 convop_shape *out)
+{
+    (void)n_out;
+    return conv_infer(params, &(struct conv_shapes){.src = &in[SRC],
+                                                    .weights = &in[WEIGHTS],
+                                                    .bias = n_in > BIAS ? &in[BIAS] : NULL,
+                                                    .dst = &out[0],
+                                                    .names = conv_forward_names});
+}
+
+convop_shape conv_shape_of(const DLTensor *t)
+{
+    convop_shape s = {.ndim = t->ndim};
+    for (int i = 0; i < t->ndim; i++) s.dim[i] = t->shape[i];
+    return s;
+}
+
+static convop_status plan(const convop_op_args *args, void *plan_, size_t *workspace_bytes)
+{
+    struct conv_plan *plan = plan_;
+    *workspace_bytes = 0;
+    if (args->requests[0] == CONVOP_REQ_NULL) return CONVOP_OK;
+    const DLTensor *src = args->inputs[SRC], *dst = args->outputs[0];
+    convop_shape src_shape = conv_shape_of(src), dst_shape = conv_shape_of(dst);
+    struct conv_tensors t = {.src = src,
+                             .weights = args->inputs[WEIGHTS],
+                             .bias = args->num_inputs > BIAS ? args->inputs[BIAS] : NULL,
+                             .dst = dst};
+    struct conv_problem p;
+    CVP_RETURN_IF_ERROR(conv_problem_init(&p, args->params, CONVOP_FWD, src->dtype, &src_shape,
+                                          &dst_shape, &t, args->context, args->workspace_limit));
+    p.add = args->requests[0] == CONVOP_REQ_ADD;
+    if (p.mb == 0) return CONVOP_OK;
+    CVP_RETURN_IF_ERROR(conv_plan_init(plan, &p));
+    *workspace_bytes = plan->bytes;
+    return CONVOP_OK;
+}
+
+static convop_status run(const convop_op_args *args, const void *plan_, void *workspace)
+{
+    const struct conv_plan *plan = plan_;
+    if (!plan->impl) return CONVOP_OK; /* nothing is asked for, or the batch is empty */
+    struct conv_operands t = {
+        .src = cvp_tensor_data(args->inputs[SRC]),
+        .weights = cvp_tensor_data(args->inputs[WEIGHTS]),
+        .bias = args->num_inputs > BIAS ? cvp_tensor_data(args->inputs[BIAS]) : NULL,
+        .out = cvp_tensor_data(args->outputs[0]),
+    };
+    return conv_plan_run(plan, &t, args->context, workspace);
+}
+
+static const convop_attr attrs[] = {
+    {sizeof(convop_attr), "gradient", "op-name", "_backward_Convolution"},
+};
+
+CONVOP_OP(Convolution) = {
+    .struct_size = sizeof(convop_op),
+    .name = "Convolution",
+    .doc =
+        "Convolution in one, two or three dimensions, with groups, strides, dilation and padding.",
+    .level = CONVOP_LEVEL_BUILTIN,
+    .params_size = sizeof(convop_conv_params),
+    .fields = conv_fields,
+    .num_fields = CONV_NUM_FIELDS,
+    .check = conv_params_check,
+    .inputs = inputs,
+    .outputs = outputs,
+    .max_inputs = NUM_INPUTS,
+    .max_outputs = 1,
+    .num_inputs = num_inputs,
+    .infer_shape = infer_shape,
+    .plan_size = sizeof(struct conv_plan),
+    .plan = plan,
+    .run = run,
+    .attrs = attrs,
+    .num_attrs = 1,
+};

@@ -1,0 +1,113 @@
+/* im2col and col2im for one type T. Included once for each; no guard. */
+
+/* One row of dst: outputs [w0, w1) of row (d, h) for one tap and channel plane. */
+static void NAME(row_of_columns)(const struct conv_problem *p, const T *plane, struct tap tap,
+                                 struct pixel at, int64_t w1, T *to)
+{
+    int64_t d = at.d * p->sd + tap.d, h = at.h * p->sh + tap.h, begin, end;
+    window_inside(tap.w, p->sw, p->iw, p->ow, &begin, &end);
+    begin = inside(d, p->id) && inside(h, p->ih) ? cvp_max_i64(begin, at.w) : w1;
+    end = cvp_max_i64(begin, cvp_min_i64(end, w1));
+    begin = cvp_min_i64(begin, w1);
+    end = cvp_min_i64(end, w1);
+    for (int64_t w = at.w; w < begin; w++) *to++ = 0;
+    if (end > begin) {
+        const T *from = plane + (d * p->ih + h) * p->iw + begin * p->sw + tap.w;
+        if (p->sw == 1)
+            memcpy(to, from, (size_t)(end - begin) * sizeof(T));
+        else
+            for (int64_t w = begin; w < end; w++) to[w - begin] = from[(w - begin) * p->sw];
+        to += end - begin;
+    }
+    for (int64_t w = end; w < w1; w++) *to++ = 0;
+}
+
+static void NAME(im2col_first)(const struct conv_problem *p, const void *image_, int64_t k0,
+                               int64_t k1, int64_t y0, int64_t y1, void *col_, int64_t ld)
+{
+    const T *image = image_;
+    T *col = col_;
+    int64_t taps = conv_taps(p), plane = conv_src_pixels(p);
+    for (int64_t k = k0; k < k1; k++) {
+        struct tap tap = tap_at(p, k % taps);
+        T *to = col + (k - k0) * ld;
+        for (int64_t y = y0; y < y1;) {
+            struct pixel at = pixel_at(p, y);
+            int64_t w1 = cvp_min_i64(p->ow, at.w + (y1 - y));
+            NAME(row_of_columns)(p, image + k / taps * plane, tap, at, w1, to);
+            to += w1 - at.w;
+            y += w1 - at.w;
+        }
+    }
+}
+
+static void NAME(im2col_last)(const struct conv_problem *p, const void *image_, int64_t k0,
+                              int64_t k1, int64_t y0, int64_t y1, void *col_, int64_t ld)
+{
+    const T *image = image_;
+    T *col = col_;
+    int64_t icg = p->ic / p->g;
+    for (int64_t y = y0; y < y1; y++) {
+        struct pixel at = pixel_at(p, y);
+        T *to = col + (y - y0) * ld;
+        for (int64_t k = k0; k < k1;) {
+            struct tap tap = tap_at(p, k / icg);
+            int64_t c = k % icg, n = cvp_min_i64(icg - c, k1 - k);
+            int64_t d = at.d * p->sd + tap.d, h = at.h * p->sh + tap.h, w = at.w * p->sw + tap.w;
+            if (inside(d, p->id) && inside(h, p->ih) && inside(w, p->iw))
+                memcpy(to, image + ((d * p->ih + h) * p->iw + w) * p->ic + c,
+                       (size_t)n * sizeof(T));
+            else
+                for (int64_t i = 0; i < n; i++) to[i] = 0;
+            to += n;
+            k += n;
+        }
+    }
+}
+
+static void NAME(col2im_first)(const struct conv_problem *p, const void *col_, int64_t ld,
+                               int64_t c0, int64_t c1, int64_t y0, int64_t y1, void *image_)
+{
+    const T *col = col_;
+    T *image = image_;
+    int64_t taps = conv_taps(p), plane = conv_src_pixels(p);
+    for (int64_t k = 0; k < (c1 - c0) * taps; k++) {
+        struct tap tap = tap_at(p, k % taps);
+        int64_t begin, end;
+        window_inside(tap.w, p->sw, p->iw, p->ow, &begin, &end);
+        T *to = image + (c0 + k / taps) * plane;
+        const T *from = col + k * ld;
+        for (int64_t y = y0; y < y1;) {
+            struct pixel at = pixel_at(p, y);
+            int64_t w1 = cvp_min_i64(p->ow, at.w + (y1 - y));
+            int64_t d = at.d * p->sd + tap.d, h = at.h * p->sh + tap.h;
+            if (inside(d, p->id) && inside(h, p->ih)) {
+                T *row = to + (d * p->ih + h) * p->iw;
+                int64_t stop = cvp_min_i64(end, w1);
+                for (int64_t w = cvp_max_i64(begin, at.w); w < stop; w++)
+                    row[w * p->sw + tap.w] += from[w - at.w];
+            }
+            from += w1 - at.w;
+            y += w1 - at.w;
+        }
+    }
+}
+
+static void NAME(col2im_last)(const struct conv_problem *p, const void *col_, int64_t ld,
+                              int64_t c0, int64_t c1, int64_t y0, int64_t y1, void *image_)
+{
+    const T *col = col_;
+    T *image = image_;
+    int64_t taps = conv_taps(p), n = c1 - c0;
+    for (int64_t y = y0; y < y1; y++) {
+        struct pixel at = pixel_at(p, y);
+        for (int64_t k = 0; k < taps; k++) {
+            struct tap tap = tap_at(p, k);
+            int64_t d = at.d * p->sd + tap.d, h = at.h * p->sh + tap.h, w = at.w * p->sw + tap.w;
+            if (!inside(d, p->id) || !inside(h, p->ih) || !inside(w, p->iw)) continue;
+            T *to = image + ((d * p->ih + h) * p->iw + w) * p->ic + c0;
+            const T *from = col + (y - y0) * ld + k * n;
+            for (int64_t c = 0; c < n; c++) to[c] += from[c];
+        }
+    }
+}

@@ -1,0 +1,80 @@
+/* convop_conv_explain: which row would run, and what keeps the others from it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "src/common/status.h"
+#include "src/common/tensor.h"
+#include "src/engine/context.h"
+#include "src/operator/convolution/convolution.h"
+#include "src/operator/convolution/infer.h"
+#include "src/operator/convolution/params.h"
+#include "src/operator/convolution/plan.h"
+
+static convop_status check_tensors(const convop_conv_params *p, const struct conv_tensors *t,
+                                   convop_shape *src, convop_shape *dst)
+{
+    const DLTensor *all[] = {t->src, t->weights, t->dst};
+    static const char *const names[] = {"src", "weights", "dst"};
+    for (int i = 0; i < 3; i++) {
+        if (!all[i]) return convop_fail(CONVOP_E_INVALID, "Convolution: %s is NULL", names[i]);
+        CVP_RETURN_IF_ERROR(cvp_tensor_check("Convolution", names[i], all[i], CVP_QUERY));
+        if (!cvp_dtype_equal(all[i]->dtype, t->src->dtype))
+            return convop_fail(CONVOP_E_INVALID, "Convolution: %s and src differ in dtype",
+                               names[i]);
+    }
+    *src = conv_shape_of(t->src);
+    *dst = conv_shape_of(t->dst);
+    convop_shape weights = conv_shape_of(t->weights);
+    return conv_infer(
+        p, &(struct conv_shapes){
+               .src = src, .weights = &weights, .dst = dst, .names = conv_forward_names});
+}
+
+static void fill_row(convop_conv_row *row, const struct conv_impl *impl,
+                     const struct conv_plan *plan, int chosen)
+{
+    memset(row, 0, sizeof *row);
+    row->name = impl->name;
+    row->version = impl->version;
+    row->applicable = impl->applicable(&plan->problem, row->why_not);
+    if (!row->applicable) return;
+    row->why_not[0] = '\0';
+    row->workspace_bytes = plan->bytes - plan->row_bytes + impl->workspace(&plan->problem);
+    row->chosen = chosen;
+}
+
+convop_status convop_conv_explain(const convop_conv_params *params, convop_conv_direction direction,
+                                  const DLTensor *src, const DLTensor *weights, const DLTensor *dst,
+                                  const convop_exec *exec, convop_conv_row *rows, size_t *count)
+{
+    convop_conv_params p;
+    CVP_RETURN_IF_ERROR(conv_params_read(params, &p));
+    if (!count || (!rows && *count > 0))
+        return convop_fail(CONVOP_E_INVALID, "convop_conv_explain: %s is NULL",
+                           count ? "rows" : "count");
+    if ((unsigned)direction > CONVOP_BWD_B)
+        return convop_fail(CONVOP_E_INVALID, "convop_conv_explain: direction %d, allowed is 0..3",
+                           (int)direction);
+    convop_exec x = CONVOP_EXEC_INIT;
+    if (exec) CVP_RETURN_IF_ERROR(cvp_read_struct(&x, sizeof x, exec, "convop_exec"));
+    const convop_context *context;
+    CVP_RETURN_IF_ERROR(cvp_context_get(x.context, &context));
+
+    struct conv_tensors t = {.src = src, .weights = weights, .dst = dst};
+    convop_shape src_shape, dst_shape;
+    CVP_RETURN_IF_ERROR(check_tensors(&p, &t, &src_shape, &dst_shape));
+    struct conv_problem problem;
+    CVP_RETURN_IF_ERROR(conv_problem_init(&problem, &p, direction, src->dtype, &src_shape,
+                                          &dst_shape, &t, context,
+                                          x.workspace ? x.workspace_bytes : SIZE_MAX));
+    /* A problem that no row runs is no failure here: the rows say why. */
+    struct conv_plan plan = {.problem = problem};
+    convop_status status = conv_plan_init(&plan, &problem);
+    if (status != CONVOP_OK && status != CONVOP_E_UNSUPPORTED) return status;
+
+    size_t room = *count, n = 0;
+    for (const struct conv_impl *const *row = conv_impls(direction); *row; row++, n++)
+        if (n < room) fill_row(&rows[n], *row, &plan, *row == plan.impl);
+    *count = n;
+    return CONVOP_OK;
+}

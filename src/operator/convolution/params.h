@@ -1,0 +1,36 @@
+/* Convolution's parameters: field table, check, and what their defaults mean. */
+#ifndef CVP_CONV_PARAMS_H
+#define CVP_CONV_PARAMS_H
+
+#include "convop/convolution.h"
+
+#define CONV_MAX_AXES 3
+
+extern const convop_field conv_fields[];
+#define CONV_NUM_FIELDS 12
+
+/* INVALID unless the fields, each within its own range, fit together. */
+convop_status conv_params_check(const void *params);
+
+/* Checked parameters with "not given" replaced. */
+struct conv_resolved {
+    int64_t stride[CONV_MAX_AXES], dilate[CONV_MAX_AXES];
+    int64_t pad_begin[CONV_MAX_AXES], pad_end[CONV_MAX_AXES];
+    convop_layout layout;
+    int channels_last;
+};
+
+/* A caller's struct with the rest at its defaults, checked. INVALID. */
+convop_status conv_params_read(const convop_conv_params *from, convop_conv_params *to);
+
+struct conv_resolved conv_params_resolve(const convop_conv_params *params);
+
+const char *conv_layout_name(convop_layout layout);
+
+/* dilate * (kernel - 1) + 1: how far a window reaches in one axis. Checked parameters: it fits. */
+static inline int64_t conv_reach(int64_t kernel, int64_t dilate)
+{
+    return dilate * (kernel - 1) + 1;
+}
+
+#endif

@@ -1,0 +1,157 @@
+/* The canonical problem: built from parameters and tensors, and written as text. */
+#include "src/operator/convolution/problem.h"
+
+#include "src/common/settings.h"
+#include "src/common/size.h"
+#include "src/common/status.h"
+#include "src/common/tensor.h"
+#include "src/common/text.h"
+#include "src/engine/parallel.h"
+#include "src/operator/convolution/params.h"
+
+static struct conv_strides dense_strides(int64_t c, int64_t d, int64_t h, int64_t w,
+                                         int channels_last)
+{
+    if (channels_last)
+        return (struct conv_strides){
+            .n = d * h * w * c, .d = h * w * c, .h = w * c, .w = c, .c = 1};
+    return (struct conv_strides){.n = c * d * h * w, .c = d * h * w, .d = h * w, .h = w, .w = 1};
+}
+
+static struct conv_strides strides_of(const DLTensor *t, const struct conv_problem *p)
+{
+    int64_t s[CONVOP_MAX_DIMS];
+    cvp_tensor_strides(t, s);
+    const int64_t *spatial = s + (p->channels_last ? 1 : 2);
+    struct conv_strides r = {.n = s[0], .c = p->channels_last ? s[t->ndim - 1] : s[1]};
+    r.w = spatial[p->axes - 1];
+    if (p->axes > 1) r.h = spatial[p->axes - 2];
+    if (p->axes > 2) r.d = spatial[0];
+    return r;
+}
+
+static int is_compact(const DLTensor *t)
+{
+    return !t || cvp_tensor_is_compact(t);
+}
+
+void conv_problem_make_dense(struct conv_problem *p)
+{
+    p->src = dense_strides(p->ic, p->id, p->ih, p->iw, p->channels_last);
+    p->dst = dense_strides(p->oc, p->od, p->oh, p->ow, p->channels_last);
+    p->weights = dense_strides(p->ic / p->g, p->kd, p->kh, p->kw, p->channels_last);
+    p->dense = 1;
+}
+
+/* Writes the last `axes` of three, the rest gets `fill`. */
+static void set_axes(int64_t *d, int64_t *h, int64_t *w, const int64_t *at, int axes, int64_t fill)
+{
+    *w = at[axes - 1];
+    *h = axes > 1 ? at[axes - 2] : fill;
+    *d = axes > 2 ? at[0] : fill;
+}
+
+static convop_status set_environment(struct conv_problem *p, const convop_conv_params *params,
+                                     const convop_context *context, size_t workspace_limit)
+{
+    p->workspace_limit =
+        params->workspace_bytes < workspace_limit ? params->workspace_bytes : workspace_limit;
+    p->depthwise_conv_off = params->depthwise_conv_off;
+    p->cudnn_off = params->cudnn_off;
+    p->threads = cvp_lanes(context);
+    CVP_RETURN_IF_ERROR(cvp_setting_int(CVP_SETTING_DETERMINISTIC, &p->deterministic));
+    return cvp_isa_in_use(&p->isa);
+}
+
+convop_status conv_problem_init(struct conv_problem *p, const convop_conv_params *params,
+                                convop_conv_direction dir, DLDataType dtype,
+                                const convop_shape *src_shape, const convop_shape *dst_shape,
+                                const struct conv_tensors *tensors, const convop_context *context,
+                                size_t workspace_limit)
+{
+    char name[16];
+    if (dtype.code != kDLFloat || (dtype.bits != 32 && dtype.bits != 64))
+        return convop_fail(
+            CONVOP_E_UNSUPPORTED,
+            "Convolution: no implementation for dtype %s; float32 and float64 have one",
+            cvp_dtype_name(dtype, name));
+
+    struct conv_resolved r = conv_params_resolve(params);
+    int axes = params->kernel.len;
+    int spatial = r.channels_last ? 1 : 2, channels = r.channels_last ? axes + 1 : 1;
+    *p = (struct conv_problem){
+        .dir = dir,
+        .type = dtype.bits == 64 ? CVP_F64 : CVP_F32,
+        .axes = axes,
+        .channels_last = r.channels_last,
+        .bias = dir == CONVOP_FWD && !params->no_bias,
+        .mb = src_shape->dim[0],
+        .g = params->num_group,
+        .ic = src_shape->dim[channels],
+        .oc = params->num_filter,
+    };
+    set_axes(&p->id, &p->ih, &p->iw, src_shape->dim + spatial, axes, 1);
+    set_axes(&p->od, &p->oh, &p->ow, dst_shape->dim + spatial, axes, 1);
+    set_axes(&p->kd, &p->kh, &p->kw, params->kernel.at, axes, 1);
+    set_axes(&p->sd, &p->sh, &p->sw, r.stride, axes, 1);
+    set_axes(&p->dd, &p->dh, &p->dw, r.dilate, axes, 1);
+    set_axes(&p->pd, &p->ph, &p->pw, r.pad_begin, axes, 0);
+
+    conv_problem_make_dense(p);
+    const struct conv_tensors *t = tensors;
+    if (t->src) p->src = strides_of(t->src, p);
+    if (t->dst) p->dst = strides_of(t->dst, p);
+    if (t->weights) p->weights = strides_of(t->weights, p);
+    p->dense = is_compact(t->src) && is_compact(t->dst) && is_compact(t->weights);
+    p->bias_stride = 1;
+    if (t->bias) cvp_tensor_strides(t->bias, &p->bias_stride);
+    return set_environment(p, params, context, workspace_limit);
+}
+
+/* One letter's sizes, the slowest axis first; a faster one only where it differs from the one
+ * before it, as the reader's defaults are. */
+static void add_axes(struct cvp_text *t, const char *format_d, int axes, int64_t d, int64_t h,
+                     int64_t w, int64_t skip)
+{
+    const int64_t at[3] = {d, h, w};
+    static const char letter[] = "dhw";
+    int first = 3 - axes, all_skip = 1;
+    for (int i = first; i < 3; i++) all_skip &= at[i] == skip;
+    if (all_skip) return;
+    for (int i = first; i < 3; i++)
+        if (i == first || at[i] != at[i - 1])
+            cvp_text_add(t, "%s%c%lld", format_d, letter[i], (long long)at[i]);
+}
+
+void conv_problem_describe(const struct conv_problem *p, char *text, size_t size)
+{
+    struct cvp_text t = cvp_text_in(text, size);
+    if (p->g != 1) cvp_text_add(&t, "g%lld", (long long)p->g);
+    cvp_text_add(&t, "mb%lldic%lld", (long long)p->mb, (long long)p->ic);
+    add_axes(&t, "i", p->axes, p->id, p->ih, p->iw, -1);
+    cvp_text_add(&t, "oc%lld", (long long)p->oc);
+    add_axes(&t, "o", p->axes, p->od, p->oh, p->ow, -1);
+    add_axes(&t, "k", p->axes, p->kd, p->kh, p->kw, -1);
+    add_axes(&t, "s", p->axes, p->sd, p->sh, p->sw, 1);
+    add_axes(&t, "p", p->axes, p->pd, p->ph, p->pw, 0);
+    add_axes(&t, "d", p->axes, p->dd - 1, p->dh - 1, p->dw - 1, 0);
+}
+
+void conv_problem_describe_tensors(const struct conv_problem *p, char *text, size_t size)
+{
+    static const char *const names[2][3] = {{"ncw", "nchw", "ncdhw"}, {"nwc", "nhwc", "ndhwc"}};
+    struct cvp_text t = cvp_text_in(text, size);
+    cvp_text_add(&t, "%s:%s", p->type == CVP_F64 ? "f64" : "f32",
+                 names[p->channels_last][p->axes - 1]);
+}
+
+const char *conv_direction_name(convop_conv_direction dir)
+{
+    switch (dir) {
+    case CONVOP_FWD: return "FWD_D";
+    case CONVOP_BWD_D: return "BWD_D";
+    case CONVOP_BWD_W: return "BWD_W";
+    case CONVOP_BWD_B: return "BWD_B";
+    }
+    return "unknown";
+}
