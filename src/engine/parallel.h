@@ -18,6 +18,10 @@ typedef void cvp_range_body(void *arg, int lane, int64_t begin, int64_t end);
  * Never fails: with no threads to be had it is the plain call. */
 void cvp_parallel(const convop_context *context, int64_t n, cvp_range_body *body, void *arg);
 
+/* The same on at most max_lanes lanes (1 or more), for loops whose scratch is bounded. */
+void cvp_parallel_on(const convop_context *context, int max_lanes, int64_t n, cvp_range_body *body,
+                     void *arg);
+
 /* Lanes that cvp_parallel uses at most, >= 1. */
 int cvp_lanes(const convop_context *context);
 

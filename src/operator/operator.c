@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "src/common/alloc.h"
+#include "src/common/settings.h"
 #include "src/common/size.h"
 #include "src/common/status.h"
 #include "src/common/tensor.h"
@@ -189,6 +190,8 @@ convop_status cvp_op_execute(const convop_op *op, const void *params, int num_in
 
     struct call call = {.op = op, .optional_inputs = optional_inputs};
     CVP_RETURN_IF_ERROR(cvp_context_get(x.context, &call.context));
+    int verbose; /* read again where lines are written; here so that a bad value is an error */
+    CVP_RETURN_IF_ERROR(cvp_setting_int(CVP_SETTING_VERBOSE, &verbose));
     CVP_RETURN_IF_ERROR(check_counts(op, params, num_inputs, num_outputs));
     if ((num_inputs > 0 && !inputs) || (num_outputs > 0 && !outputs))
         return convop_fail(CONVOP_E_INVALID, "%s: the array of %s is NULL", op->name,

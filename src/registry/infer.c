@@ -73,7 +73,7 @@ static convop_status infer_equal_types(const convop_op *op, const struct inferen
         const convop_arg *b =
             i < own->num_inputs ? &op->inputs[i] : &op->outputs[i - own->num_inputs];
         char has[16], needed[16];
-        return convop_fail(CONVOP_E_INVALID, "%s: %s is %s, but %s is %s; all must be equal",
+        return convop_fail(CONVOP_E_INVALID, "%s: %s has dtype %s, but %s has dtype %s; all must be equal",
                            op->name, b->name, cvp_dtype_name(own->types[i], has), a->name,
                            cvp_dtype_name(own->types[first], needed));
     }
