@@ -73,8 +73,9 @@ static convop_status infer_equal_types(const convop_op *op, const struct inferen
         const convop_arg *b =
             i < own->num_inputs ? &op->inputs[i] : &op->outputs[i - own->num_inputs];
         char has[16], needed[16];
-        return convop_fail(CONVOP_E_INVALID, "%s: %s has dtype %s, but %s has dtype %s; all must be equal",
-                           op->name, b->name, cvp_dtype_name(own->types[i], has), a->name,
+        return convop_fail(CONVOP_E_INVALID,
+                           "%s: %s has dtype %s, but %s has dtype %s; all must be equal", op->name,
+                           b->name, cvp_dtype_name(own->types[i], has), a->name,
                            cvp_dtype_name(own->types[first], needed));
     }
     for (int i = 0; first < n && i < n; i++) own->types[i] = own->types[first];

@@ -1,6 +1,7 @@
 /* Text to value, one function a kind. The text forms are those that MXNet's symbol files and
  * Python's str() give; what is not one of them is refused in full, never cut off or wrapped around.
  * Source of the forms: MXNet 1.9.1, include/mxnet/tuple.h, and dmlc-core's parameter.h. */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -123,8 +124,9 @@ static int read_entries(const char **p, char close, convop_tuple *tuple, int *co
         const enum read read = read_entry(p, &entry);
         if (read == READ_NOTHING) return 0;
         if (read == READ_TOO_LARGE && *too_large_at < 0) *too_large_at = *count;
+        /* Too many are counted all the same: the field's limits refuse them. */
         if (*count < CONVOP_MAX_DIMS) tuple->at[*count] = entry;
-        ++*count;
+        if (*count < INT_MAX) ++*count;
         if (**p == ',')
             *p = skip_blanks(*p + 1);
         else if (**p != close)
@@ -154,8 +156,6 @@ static convop_status parse_tuple(const struct cvp_field_site *site, union cvp_fi
     }
     if (!ok || !at_end(p))
         return cvp_field_refuse(site, "is no tuple of integers, such as (3,3), [3,3], (3,) or 3");
-    if (count > CONVOP_MAX_DIMS)
-        return cvp_field_refuse(site, "has %d entries, allowed is 0..%d", count, CONVOP_MAX_DIMS);
     if (too_large_at >= 0) {
         int64_t min, max;
         cvp_field_limits(site->field, &min, &max);

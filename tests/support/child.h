@@ -6,7 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifndef TEST_CHILD_SECONDS
 #define TEST_CHILD_SECONDS 60
+#endif
 
 /* ThreadSanitizer ends a child that makes threads unless it is told not to. */
 #if defined(__has_feature)

@@ -1,0 +1,30 @@
+# The front of the build: each target does the set-up that it needs, then calls meson and ninja,
+# which may as well be used directly. On a machine with more than two cores: make JOBS=8 ...
+JOBS ?= 2
+
+.DEFAULT_GOAL := build
+.PHONY: build test test-long clean help
+
+build:
+	@scripts/setup.sh build
+	@test -f build/build.ninja || meson setup build
+	@ninja -C build -j $(JOBS)
+	@scripts/where.sh build
+
+test:
+	@scripts/setup.sh test
+	@JOBS=$(JOBS) scripts/test.sh
+
+test-long:
+	@scripts/setup.sh test
+	@JOBS=$(JOBS) scripts/test-long.sh
+
+clean:
+	@rm -rf build build-asan build-tsan build-clang
+
+help:
+	@echo 'make            the library and the command, in build/'
+	@echo 'make test       all tests: plain, with sanitizers, and a build with clang'
+	@echo 'make test-long  the random tests with 20 times the cases'
+	@echo 'make clean      removes build/ and the other build folders'
+	@echo 'JOBS=N          N jobs at a time (now $(JOBS))'

@@ -1,0 +1,114 @@
+/* Packing of panels, for one type: included with SCALAR, NAME, ZIP_LOW and ZIP_HIGH set.
+ *
+ * A panel whose lanes lie side by side in memory is copied, one whose depth does is transposed in
+ * blocks of 16-byte vectors (two interleaving steps that every instruction set has), any other is
+ * gathered. Vectors here are as aligned as an element. */
+
+#define QUAD  NAME(quad)
+#define WIDE  NAME(wide)
+#define QUADS (16 / (int)sizeof(SCALAR))
+#define WIDES (CVP_VECTOR_BYTES / (int)sizeof(SCALAR))
+
+typedef SCALAR QUAD __attribute__((vector_size(16), aligned(sizeof(SCALAR)), may_alias));
+typedef SCALAR WIDE
+    __attribute__((vector_size(CVP_VECTOR_BYTES), aligned(sizeof(SCALAR)), may_alias));
+
+/* One step of depth at a time, from p = begin. */
+static void NAME(pack_gather)(SCALAR *panel, int width, int valid, int64_t begin, int64_t end,
+                              const SCALAR *src, int64_t across, int64_t along)
+{
+    for (int64_t p = begin; p < end; p++) {
+        SCALAR *to = panel + p * width;
+        const SCALAR *from = src + p * along;
+        for (int i = 0; i < valid; i++) to[i] = from[i * across];
+        for (int i = valid; i < width; i++) to[i] = to[valid - 1];
+    }
+}
+
+/* across == 1. The last vector of a row may overlap the one before it. */
+CVP_INLINE void NAME(pack_copy)(SCALAR *panel, const int width, const int valid, int64_t k,
+                                const SCALAR *src, int64_t along)
+{
+    for (int64_t p = 0; p < k; p++) {
+        SCALAR *to = panel + p * width;
+        const SCALAR *from = src + p * along;
+        int i = 0;
+        for (; i + WIDES <= valid; i += WIDES) *(WIDE *)(to + i) = *(const WIDE *)(from + i);
+        if (WIDES > QUADS)
+            for (; i + QUADS <= valid; i += QUADS) *(QUAD *)(to + i) = *(const QUAD *)(from + i);
+        if (i < valid && valid >= QUADS) {
+            i = valid - QUADS;
+            *(QUAD *)(to + i) = *(const QUAD *)(from + i);
+            i = valid;
+        }
+        for (; i < valid; i++) to[i] = from[i];
+        for (; i < width; i++) to[i] = from[valid - 1];
+    }
+}
+
+/* along == 1. Blocks of QUADS rows from the last to the first: the lanes that a block writes past
+ * its panel row are those that the first block, or its own next row, writes after it. */
+CVP_INLINE void NAME(pack_transpose)(SCALAR *panel, const int width, const int valid, int64_t k,
+                                     const SCALAR *src, int64_t across)
+{
+    const int64_t whole = k - k % QUADS;
+    for (int first = (width - 1) / QUADS * QUADS; first >= 0; first -= QUADS) {
+        const SCALAR *from[QUADS];
+        CVP_UNROLL for (int i = 0; i < QUADS; i++)
+        {
+            const int row = first + i < valid ? first + i : valid - 1;
+            from[i] = src + row * across;
+        }
+        for (int64_t p = 0; p < whole; p += QUADS) {
+            QUAD r[QUADS], t[QUADS];
+            CVP_UNROLL for (int i = 0; i < QUADS; i++) r[i] = *(const QUAD *)(from[i] + p);
+            /* Each step rotates the bits of (row, lane) by one; log2(QUADS) of them transpose. */
+            CVP_UNROLL for (int step = 1; step < QUADS; step *= 2)
+            {
+                CVP_UNROLL for (int i = 0; i < QUADS / 2; i++)
+                {
+                    t[2 * i] = ZIP_LOW(r[i], r[i + QUADS / 2]);
+                    t[2 * i + 1] = ZIP_HIGH(r[i], r[i + QUADS / 2]);
+                }
+                CVP_UNROLL for (int i = 0; i < QUADS; i++) r[i] = t[i];
+            }
+            SCALAR *to = panel + p * width + first;
+            CVP_UNROLL for (int i = 0; i < QUADS; i++)
+            {
+                *(QUAD *)(to + i * width) = r[i];
+            }
+        }
+    }
+    NAME(pack_gather)(panel, width, valid, whole, k, src, across, 1);
+}
+
+CVP_INLINE void NAME(pack)(SCALAR *panel, const int width, int valid, int64_t k, const SCALAR *src,
+                           int64_t across, int64_t along)
+{
+    if (across == 1 && valid == width)
+        NAME(pack_copy)(panel, width, width, k, src, along);
+    else if (across == 1)
+        NAME(pack_copy)(panel, width, valid, k, src, along);
+    else if (along == 1)
+        NAME(pack_transpose)(panel, width, valid, k, src, across);
+    else
+        NAME(pack_gather)(panel, width, valid, 0, k, src, across, along);
+}
+
+static void NAME(pack_a)(void *panel, int width, int valid, int64_t k, const void *src,
+                         int64_t across, int64_t along)
+{
+    NAME(pack)(panel, width, valid, k, src, across, along);
+}
+
+static void NAME(pack_b)(void *panel, int width, int valid, int64_t k, const void *src,
+                         int64_t across, int64_t along)
+{
+    (void)width;
+    NAME(pack)(panel, CVP_TILE_VECTORS * WIDES, valid, k, src, across, along);
+}
+
+#undef QUAD
+#undef WIDE
+#undef QUADS
+#undef WIDES

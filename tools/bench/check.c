@@ -1,0 +1,189 @@
+/* The judge of `ok`: a direct loop over the definition, in float64, that shares nothing with the
+ * library. It works on copies in one layout, whatever that of the case. The fill makes every sum
+ * exact, whatever its order; so all elements must be equal. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/bench/bench.h"
+
+struct reference {
+    const struct descriptor *problem;
+    enum direction direction;
+    double *at[NUM_OPERANDS]; /* row-major in (a, b, d, h, w) */
+};
+
+/* ---- what is known before --------------------------------------------------------------- */
+
+/* Offset in the tensor of the i-th element of its shape in row-major order. */
+static int64_t offset_of(const struct tensor *t, int64_t i)
+{
+    int64_t offset = 0;
+    for (int a = t->ndim - 1; a >= 0; a--) {
+        offset += i % t->shape[a] * t->stride[a];
+        i /= t->shape[a];
+    }
+    return offset;
+}
+
+static double get(const struct bench_case *c, const struct tensor *t, int64_t i)
+{
+    int64_t offset = offset_of(t, i);
+    return c->type == F64 ? ((const double *)t->view.data)[offset]
+                          : (double)((const float *)t->view.data)[offset];
+}
+
+static void free_reference(struct reference *r)
+{
+    for (int o = 0; o < NUM_OPERANDS; o++) free(r->at[o]);
+}
+
+/* What the inputs were before the call, zeros for the outputs. 0: no memory. */
+static int make_reference(const struct bench_case *c, struct reference *r)
+{
+    *r = (struct reference){.problem = c->problem, .direction = c->direction};
+    for (int o = 0; o < NUM_OPERANDS; o++) {
+        const struct tensor *t = &c->tensor[o];
+        if (!t->block) continue;
+        r->at[o] = calloc((size_t)t->elements + 1, sizeof(double));
+        if (!r->at[o]) return free_reference(r), 0;
+        for (int64_t i = 0; !case_writes(c, o) && i < t->elements; i++)
+            r->at[o][i] = case_exact(c, o, offset_of(t, i));
+    }
+    return 1;
+}
+
+/* ---- the definition ------------------------------------------------------------------------ */
+
+/* All outputs along w that one weight takes part in. */
+static void row(const struct reference *r, double *src, double *weight, double *dst, int64_t kw)
+{
+    const struct axis *w = &r->problem->axis[2];
+    double sum = 0;
+    for (int64_t ow = 0; ow < w->o; ow++) {
+        int64_t iw = ow * w->s - w->p + kw * (w->d + 1);
+        if (iw < 0 || iw >= w->i) continue;
+        switch (r->direction) {
+        case BWD_D: src[iw] += dst[ow] * *weight; break;
+        case BWD_W:
+        case BWD_WB: sum += dst[ow] * src[iw]; break;
+        default: dst[ow] += src[iw] * *weight; break;
+        }
+    }
+    if (r->direction == BWD_W || r->direction == BWD_WB) *weight += sum;
+}
+
+/* One image, one filter, one of its input channels. */
+static void plane(const struct reference *r, double *src, double *weights, double *dst)
+{
+    const struct axis *d = &r->problem->axis[0], *h = &r->problem->axis[1],
+                      *w = &r->problem->axis[2];
+    for (int64_t kd = 0; kd < d->k; kd++)
+        for (int64_t kh = 0; kh < h->k; kh++)
+            for (int64_t kw = 0; kw < w->k; kw++)
+                for (int64_t od = 0; od < d->o; od++)
+                    for (int64_t oh = 0; oh < h->o; oh++) {
+                        int64_t id = od * d->s - d->p + kd * (d->d + 1);
+                        int64_t ih = oh * h->s - h->p + kh * (h->d + 1);
+                        if (id < 0 || id >= d->i || ih < 0 || ih >= h->i) continue;
+                        row(r, src + (id * h->i + ih) * w->i,
+                            weights + (kd * h->k + kh) * w->k + kw, dst + (od * h->o + oh) * w->o,
+                            kw);
+                    }
+}
+
+static void add_bias(const struct reference *r, int64_t out_size)
+{
+    const struct descriptor *p = r->problem;
+    for (int64_t n = 0; n < p->mb; n++)
+        for (int64_t o = 0; o < p->oc; o++)
+            for (int64_t y = 0; y < out_size; y++) {
+                double *dst = &r->at[DST][(n * p->oc + o) * out_size + y];
+                if (r->direction == BWD_WB)
+                    r->at[BIA][o] += *dst;
+                else
+                    *dst += r->at[BIA][o];
+            }
+}
+
+static void compute(const struct reference *r)
+{
+    const struct descriptor *p = r->problem;
+    int64_t in_size = 1, out_size = 1, kernel_size = 1;
+    for (int i = 0; i < 3; i++) {
+        in_size *= p->axis[i].i;
+        out_size *= p->axis[i].o;
+        kernel_size *= p->axis[i].k;
+    }
+    int64_t group_in = p->ic / p->g, group_out = p->oc / p->g;
+    for (int64_t n = 0; n < p->mb; n++)
+        for (int64_t o = 0; o < p->oc; o++)
+            for (int64_t c = 0; c < group_in; c++)
+                plane(r, r->at[SRC] + (n * p->ic + o / group_out * group_in + c) * in_size,
+                      r->at[WEI] + (o * group_in + c) * kernel_size,
+                      r->at[DST] + (n * p->oc + o) * out_size);
+    if (r->at[BIA]) add_bias(r, out_size);
+}
+
+/* ---- the comparison ------------------------------------------------------------------------ */
+
+static const char *operand_name(const struct bench_case *c, enum operand o)
+{
+    static const char *const names[2][NUM_OPERANDS] = {
+        {"src", "weights", "bias", "dst"}, {"diff_src", "diff_weights", "diff_bias", "diff_dst"}};
+    return names[c->direction == BWD_D || c->direction == BWD_W || c->direction == BWD_WB][o];
+}
+
+static int guards_hold(const struct tensor *t)
+{
+    const unsigned char *end = t->block + GUARD + t->bytes;
+    for (int i = 0; i < GUARD; i++)
+        if (t->block[i] != GUARD_BYTE || end[i] != GUARD_BYTE) return 0;
+    return 1;
+}
+
+/* 1 if equal. Inputs are compared too: a call must not change them. */
+static int compare(const struct bench_case *c, enum operand o, const double *expected, char *why,
+                   size_t size)
+{
+    const struct tensor *t = &c->tensor[o];
+    int64_t wrong = 0, first = -1;
+    for (int64_t i = 0; i < t->elements; i++) {
+        if (get(c, t, i) == expected[i]) continue;
+        if (first < 0) first = i;
+        wrong++;
+    }
+    if (wrong == 0) {
+        if (guards_hold(t)) return 1;
+        snprintf(why, size, "memory beside %s was written", operand_name(c, o));
+        return 0;
+    }
+    int n = snprintf(why, size, "%s[", operand_name(c, o));
+    int64_t below = 1, part[5], rest = first;
+    for (int a = t->ndim - 1; a >= 0; a--) {
+        part[a] = rest % t->shape[a];
+        rest /= t->shape[a];
+        below *= t->shape[a];
+    }
+    for (int a = 0; a < t->ndim; a++)
+        n += snprintf(why + n, size - (size_t)n, a ? ", %lld" : "%lld", (long long)part[a]);
+    snprintf(why + n, size - (size_t)n, "] is %.9g, not %.9g; %lld of %lld elements are wrong",
+             get(c, t, first), expected[first], (long long)wrong, (long long)below);
+    return 0;
+}
+
+int case_check(const struct bench_case *c, char *why, size_t size)
+{
+    struct reference r;
+    if (!make_reference(c, &r)) {
+        snprintf(why, size, "the reference does not fit into memory");
+        return -1;
+    }
+    compute(&r);
+    int equal = 1;
+    for (int o = 0; o < NUM_OPERANDS && equal; o++)
+        if (c->tensor[o].block) equal = compare(c, o, r.at[o], why, size);
+    free_reference(&r);
+    return equal;
+}

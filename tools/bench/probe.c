@@ -1,0 +1,114 @@
+/* What this machine gives at most, measured when first needed: flops a second, and bytes a second
+ * out of a working set of a given size (caches count: problems are timed warm). */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tools/bench/bench.h"
+#include "tools/bench/probe.h"
+
+/* A measurement is the best of three intervals of 33 ms, so that neighbours count little. */
+#define INTERVALS     3
+#define INTERVAL_MS   33.0
+#define HEAD_START_MS 1.0   /* for all threads to have begun */
+#define FMA_ROUNDS    20000 /* a fraction of a millisecond */
+
+#define SMALLEST_SET 14 /* 2^14 = 16 KiB: a part of any first-level cache */
+#define LARGEST_SET  28 /* 2^28 = 256 MiB: beyond any cache */
+
+struct lane {
+    int type; /* of the fma loop; -1: reads */
+    unsigned char *memory;
+    size_t bytes;
+    double start; /* when the interval begins, for all lanes */
+    double rate;  /* out: flops or bytes a millisecond */
+};
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static double work(const struct lane *l)
+{
+    if (l->type >= 0) return probe_kernels()->fma[l->type](FMA_ROUNDS);
+    size_t passes = ((size_t)1 << 20) / l->bytes + 1;
+    for (size_t i = 0; i < passes; i++) probe_kernels()->read(l->memory, l->bytes);
+    return (double)(passes * l->bytes);
+}
+
+/* Works before the interval too, so that the clock of the core is up and the memory is warm. */
+static void *run_lane(void *arg)
+{
+    struct lane *l = arg;
+    do {
+        work(l);
+    } while (now_ms() < l->start);
+    double begin = now_ms(), end = begin, done = 0;
+    while (end < l->start + INTERVAL_MS) {
+        done += work(l);
+        end = now_ms();
+    }
+    l->rate = end > begin ? done / (end - begin) : 0;
+    return NULL;
+}
+
+/* All lanes at once; a thread that cannot be had counts for nothing. */
+static double run_interval(struct lane *lanes, pthread_t *ids, int threads)
+{
+    double start = now_ms() + HEAD_START_MS, rate = 0;
+    int made = 1;
+    for (int i = 0; i < threads; i++) lanes[i].start = start;
+    while (made < threads && pthread_create(&ids[made], NULL, run_lane, &lanes[made]) == 0) made++;
+    run_lane(&lanes[0]);
+    for (int i = 1; i < made; i++) pthread_join(ids[i], NULL);
+    for (int i = 0; i < made; i++) rate += lanes[i].rate;
+    return rate;
+}
+
+/* Flops or bytes a millisecond; 0 if there is no memory. */
+static double measure(int type, int threads, size_t bytes)
+{
+    struct lane *lanes = calloc((size_t)threads, sizeof *lanes);
+    pthread_t *ids = calloc((size_t)threads, sizeof *ids);
+    size_t part = bytes / (size_t)threads / 4096 * 4096 + 4096;
+    double best = 0;
+    int ready = lanes && ids;
+    for (int i = 0; ready && i < threads; i++) {
+        lanes[i].type = type;
+        lanes[i].bytes = part;
+        if (type >= 0) continue;
+        lanes[i].memory = aligned_alloc(4096, part);
+        ready = lanes[i].memory != NULL;
+        if (ready) memset(lanes[i].memory, 1, part);
+    }
+    for (int i = 0; ready && i < INTERVALS; i++) {
+        double rate = run_interval(lanes, ids, threads);
+        if (rate > best) best = rate;
+    }
+    for (int i = 0; lanes && i < threads; i++) free(lanes[i].memory);
+    free(ids);
+    free(lanes);
+    return best;
+}
+
+double probe_limit_ms(enum type type, int threads, double flops, double bytes)
+{
+    static double peak[NUM_TYPES], bandwidth[LARGEST_SET + 1];
+    static int measured_threads;
+    if (threads != measured_threads) {
+        memset(peak, 0, sizeof peak);
+        memset(bandwidth, 0, sizeof bandwidth);
+        measured_threads = threads;
+    }
+    int set = SMALLEST_SET;
+    while (set < LARGEST_SET && (double)((size_t)1 << set) < bytes) set++;
+    if (peak[type] == 0) peak[type] = measure((int)type, threads, 0);
+    if (bandwidth[set] == 0) bandwidth[set] = measure(-1, threads, (size_t)1 << set);
+    double compute = peak[type] > 0 ? flops / peak[type] : 0;
+    double memory = bandwidth[set] > 0 ? bytes / bandwidth[set] : 0;
+    return compute > memory ? compute : memory;
+}
