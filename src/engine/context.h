@@ -13,7 +13,7 @@ struct convop_context {
     convop_allocator allocator;       /* alloc NULL: the pooled one */
     convop_parallel_for parallel_for; /* NULL: pool */
     void *parallel_for_user;
-    struct cvp_pool *pool;            /* owned if own_pool; NULL where parallel_for is the host's */
+    struct cvp_pool *pool; /* owned if own_pool; NULL where parallel_for is the host's */
     int own_pool;
     struct cvp_sink sink;
 };

@@ -164,6 +164,7 @@ void convop_engine_destroy(convop_engine **engine)
         return;
     }
     if (!e->forked) {
+        /* While all workers are still there: those told to stop leave the rest to the others. */
         pthread_mutex_lock(&e->lock);
         wait_for_tasks(e, UINT64_MAX);
         pthread_mutex_unlock(&e->lock);

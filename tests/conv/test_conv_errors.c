@@ -199,7 +199,7 @@ static void dtypes_strides_devices(void **state)
     INVALID("null", k->c.src.tensor.data = NULL);
     INVALID("align", k->c.src.tensor.byte_offset += 1);
     INVALID("device", k->c.src.tensor.device.device_type = (DLDeviceType)99);
-    INVALID("device", k->c.src.tensor.device.device_type = kDLMetal);
+    REFUSE(forward, CONVOP_E_DEVICE, "device", k->c.src.tensor.device.device_type = kDLMetal);
     INVALID("device", {
         k->c.src.tensor.device.device_type = kDLCUDA;
         k->c.src.tensor.device.device_id = -1;

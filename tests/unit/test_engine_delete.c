@@ -83,6 +83,35 @@ static void a_deleted_variable_is_known(void **state)
     expect_ok(convop_engine_wait(e, kept));
 }
 
+static void deleted_while_pending_it_is_unknown_at_once(void **state)
+{
+    convop_engine *e = ((struct fixture *)*state)->engine;
+    convop_var v = new_var(e), old = v;
+    struct copy slow = {&(int){1}, 0, 30};
+    expect_ok(push(e, "slow", copy_slowly, &slow, NULL, VARS(v)));
+    expect_ok(convop_var_delete(e, &v));
+    assert_int_equal(push(e, "late", good, NULL, VARS(old), NULL), CONVOP_E_INVALID);
+    assert_int_equal(convop_engine_wait(e, old), CONVOP_E_INVALID);
+    assert_int_equal(convop_var_delete(e, &old), CONVOP_E_INVALID);
+    expect_ok(convop_engine_wait_all(e));
+}
+
+/* Not only when the engine goes. */
+static void deletion_gives_memory_back(void **state)
+{
+    convop_engine *e = ((struct fixture *)*state)->engine;
+    convop_var first = new_var(e);
+    uint64_t live = cvp_alloc_live();
+    for (int i = 0; i < 50; i++) {
+        convop_var v = new_var(e);
+        expect_ok(push(e, "bad", bad, "thaw", VARS(first), VARS(v)));
+        expect_ok(push(e, "copy", good, NULL, VARS(v), VARS(v)));
+        expect_ok(convop_var_delete(e, &v));
+    }
+    expect_ok(convop_engine_wait_all(e));
+    assert_int_equal(cvp_alloc_live(), live);
+}
+
 static void variables_of_other_engines_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -195,6 +224,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BOTH(delete_while_in_use),
         BOTH(a_deleted_variable_is_known),
+        BOTH(deleted_while_pending_it_is_unknown_at_once),
+        BOTH(deletion_gives_memory_back),
         BOTH(variables_of_other_engines_are_refused),
         BOTH(deletion_under_load),
         BOTH(destroy_is_called_once),

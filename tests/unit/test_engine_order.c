@@ -93,6 +93,13 @@ static void readers_run_at_once(void **state)
     expect_ok(push(f->engine, "meet", meet, NULL, VARS(v), VARS(a)));
     expect_ok(push(f->engine, "meet", meet, NULL, VARS(v), VARS(b)));
     expect_ok(convop_engine_wait_all(f->engine));
+    /* also when the end of one task frees both */
+    struct copy slow = {&(int){1}, 0, 20};
+    atomic_store(&together, 0);
+    expect_ok(push(f->engine, "slow", copy_slowly, &slow, NULL, VARS(v)));
+    expect_ok(push(f->engine, "meet", meet, NULL, VARS(v), VARS(a)));
+    expect_ok(push(f->engine, "meet", meet, NULL, VARS(v), VARS(b)));
+    expect_ok(convop_engine_wait_all(f->engine));
 }
 
 /* A variable listed often is used once; one in both lists is updated. */

@@ -60,10 +60,25 @@ static void check_cover(const convop_context *context, int64_t n)
     int lanes = (int)(n < cover.lanes ? n : cover.lanes);
     if (lanes > 1) {
         int64_t want = n / (2 * lanes) > 1 ? n / (2 * lanes) : 1;
-        /* Or all of it, if the pool was busy. */
         assert_true(cover.first_size == want);
     }
     free(cover.seen);
+}
+
+static void lanes_may_be_bounded(void **state)
+{
+    (void)state;
+    convop_context *context = context_of(7, NULL, NULL);
+    for (int most = 1; most <= 9; most++) {
+        struct cover cover = {.n = 1009, .lanes = most};
+        cover.seen = calloc(1009, sizeof(*cover.seen));
+        cvp_parallel_on(context, most, 1009, cover_range, &cover);
+        assert_int_equal(cover.bad, 0);
+        if (most > 1) assert_int_equal(cover.first_size, 1009 / (2 * (most < 7 ? most : 7)));
+        for (int i = 0; i < 1009; i++) assert_int_equal(cover.seen[i], 1);
+        free(cover.seen);
+    }
+    convop_context_destroy(&context);
 }
 
 static const int64_t sizes[] = {0, 1, 2, 3, 5, 7, 11, 31, 97, 101, 1009, 65537};
@@ -312,6 +327,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_item_once),
+        cmocka_unit_test(lanes_may_be_bounded),
         cmocka_unit_test(nothing_to_do),
         cmocka_unit_test(largest_n),
         cmocka_unit_test(nested_loops_run_in_their_thread),

@@ -59,7 +59,7 @@ static void measure(struct bench *b, struct bench_case *c, struct result *r)
     int threads = convop_context_num_threads(c->exec.context);
     double flops = case_flops(c);
     r->gflops = r->ms > 0 ? flops / r->ms * 1e-6 : 0;
-    r->limit_ms = probe_limit_ms(c->type, threads > 0 ? threads : 1, flops, case_bytes(c));
+    r->limit_ms = probe_limit_ms(c->type, threads > 0 ? threads : 1, flops, case_bytes(c), r->ms);
 }
 
 static void run_row(struct bench *b, struct bench_case *c, const char *name)

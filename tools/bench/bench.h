@@ -115,8 +115,9 @@ convop_status case_time(struct bench_case *c, double *ms);
 
 /* ---- limits -------------------------------------------------------------------------------- */
 
-/* The time that no row can beat: flops at the measured peak, or bytes at the measured bandwidth. */
-double probe_limit_ms(enum type type, int threads, double flops, double bytes);
+/* The time that no row can beat: flops at the measured peak, or bytes at the measured bandwidth.
+ * ms is what a call took; a limit above it is measured again. */
+double probe_limit_ms(enum type type, int threads, double flops, double bytes, double ms);
 
 /* ---- report -------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #define OPTIONAL_SRC     (1u << 1)
 #define OPTIONAL_WEIGHTS (1u << 2)
 
-convop_status conv_params_read(const convop_conv_params *from, convop_conv_params *to)
+convop_status cvp_conv_params_read(const convop_conv_params *from, convop_conv_params *to)
 {
     const convop_conv_params defaults = CONVOP_CONV_PARAMS_INIT;
     *to = defaults;
@@ -23,7 +23,7 @@ convop_status convop_conv_forward(const convop_conv_params *params, const DLTens
                                   convop_request request, const convop_exec *exec)
 {
     convop_conv_params p;
-    CVP_RETURN_IF_ERROR(conv_params_read(params, &p));
+    CVP_RETURN_IF_ERROR(cvp_conv_params_read(params, &p));
     if (p.no_bias && bias)
         return convop_fail(CONVOP_E_INVALID,
                            "Convolution: a bias was given as input, no_bias is true");
@@ -38,7 +38,7 @@ convop_status convop_conv_backward(const convop_conv_params *params, const DLTen
                                    const convop_request requests[3], const convop_exec *exec)
 {
     convop_conv_params p;
-    CVP_RETURN_IF_ERROR(conv_params_read(params, &p));
+    CVP_RETURN_IF_ERROR(cvp_conv_params_read(params, &p));
     if (!requests)
         return convop_fail(CONVOP_E_INVALID,
                            "_backward_Convolution: the array of requests is NULL");

@@ -48,15 +48,15 @@ static convop_status infer_shape(const void *params, int n_in, convop_shape *in,
                                  convop_shape *out)
 {
     (void)n_in;
-    CVP_RETURN_IF_ERROR(conv_merge(names.op, "src", &in[SRC], "diff_src", &out[DIFF_SRC]));
+    CVP_RETURN_IF_ERROR(cvp_conv_merge(names.op, "src", &in[SRC], "diff_src", &out[DIFF_SRC]));
     CVP_RETURN_IF_ERROR(
-        conv_merge(names.op, "weights", &in[WEIGHTS], "diff_weights", &out[DIFF_WEIGHTS]));
-    CVP_RETURN_IF_ERROR(
-        conv_infer(params, &(struct conv_shapes){.src = &in[SRC],
-                                                 .weights = &in[WEIGHTS],
-                                                 .bias = n_out > DIFF_BIAS ? &out[DIFF_BIAS] : NULL,
-                                                 .dst = &in[DIFF_DST],
-                                                 .names = names}));
+        cvp_conv_merge(names.op, "weights", &in[WEIGHTS], "diff_weights", &out[DIFF_WEIGHTS]));
+    CVP_RETURN_IF_ERROR(cvp_conv_infer(
+        params, &(struct conv_shapes){.src = &in[SRC],
+                                      .weights = &in[WEIGHTS],
+                                      .bias = n_out > DIFF_BIAS ? &out[DIFF_BIAS] : NULL,
+                                      .dst = &in[DIFF_DST],
+                                      .names = names}));
     out[DIFF_SRC] = in[SRC];
     out[DIFF_WEIGHTS] = in[WEIGHTS];
     return CONVOP_OK;
@@ -67,11 +67,11 @@ static convop_status src_shape_of(const convop_op_args *args, convop_shape *src)
 {
     const DLTensor *given = args->inputs[SRC] ? args->inputs[SRC] : args->outputs[DIFF_SRC];
     if (given) {
-        *src = conv_shape_of(given);
+        *src = cvp_conv_shape_of(given);
         return CONVOP_OK;
     }
     /* Only the bias gradient is asked for: src plays no part but for the batch. */
-    *src = conv_shape_of(args->inputs[DIFF_DST]);
+    *src = cvp_conv_shape_of(args->inputs[DIFF_DST]);
     return CONVOP_OK;
 }
 
@@ -92,7 +92,7 @@ static convop_status plan(const convop_op_args *args, void *plan_, size_t *works
     const DLTensor *diff_dst = args->inputs[DIFF_DST];
     *workspace_bytes = 0;
     CVP_RETURN_IF_ERROR(check_inputs(args));
-    convop_shape src_shape, dst_shape = conv_shape_of(diff_dst);
+    convop_shape src_shape, dst_shape = cvp_conv_shape_of(diff_dst);
     CVP_RETURN_IF_ERROR(src_shape_of(args, &src_shape));
 
     for (int i = 0; i < args->num_outputs; i++) {
@@ -106,15 +106,15 @@ static convop_status plan(const convop_op_args *args, void *plan_, size_t *works
                                  .bias = i == DIFF_BIAS ? args->outputs[i] : NULL,
                                  .dst = diff_dst};
         struct conv_problem p;
-        CVP_RETURN_IF_ERROR(conv_problem_init(&p, args->params, direction_of[i], diff_dst->dtype,
-                                              &src_shape, &dst_shape, &t, args->context,
-                                              args->workspace_limit));
+        CVP_RETURN_IF_ERROR(cvp_conv_problem_init(&p, args->params, direction_of[i],
+                                                  diff_dst->dtype, &src_shape, &dst_shape, &t,
+                                                  args->context, args->workspace_limit));
         p.add = args->requests[i] == CONVOP_REQ_ADD;
         if (p.mb == 0) {
             plan->clear[i] = i != DIFF_SRC && !p.add;
             continue;
         }
-        CVP_RETURN_IF_ERROR(conv_plan_init(&plan->of[i], &p));
+        CVP_RETURN_IF_ERROR(cvp_conv_plan_init(&plan->of[i], &p));
         if (plan->of[i].bytes > *workspace_bytes) *workspace_bytes = plan->of[i].bytes;
     }
     return CONVOP_OK;
@@ -143,7 +143,7 @@ static convop_status run(const convop_op_args *args, const void *plan_, void *wo
             .weights = i == DIFF_SRC ? cvp_tensor_data(args->inputs[WEIGHTS]) : NULL,
             .out = cvp_tensor_data(args->outputs[i]),
         };
-        CVP_RETURN_IF_ERROR(conv_plan_run(&plan->of[i], &t, args->context, workspace));
+        CVP_RETURN_IF_ERROR(cvp_conv_plan_run(&plan->of[i], &t, args->context, workspace));
     }
     return CONVOP_OK;
 }
@@ -154,9 +154,9 @@ CONVOP_OP(_backward_Convolution) = {
     .doc = "Gradients of Convolution by its inputs, from the gradient by its output.",
     .level = CONVOP_LEVEL_BUILTIN,
     .params_size = sizeof(convop_conv_params),
-    .fields = conv_fields,
+    .fields = cvp_conv_fields,
     .num_fields = CONV_NUM_FIELDS,
-    .check = conv_params_check,
+    .check = cvp_conv_params_check,
     .inputs = inputs,
     .outputs = outputs,
     .max_inputs = NUM_INPUTS,

@@ -25,21 +25,21 @@ static int num_inputs(const void *params)
     return p->no_bias ? NUM_INPUTS - 1 : NUM_INPUTS;
 }
 
-const struct conv_names conv_forward_names = {"Convolution", "src", "weights", "bias",
-                                              "dst (output)"};
+const struct conv_names cvp_conv_forward_names = {"Convolution", "src", "weights", "bias",
+                                                  "dst (output)"};
 
 static convop_status infer_shape(const void *params, int n_in, convop_shape *in, int n_out,
                                  convop_shape *out)
 {
     (void)n_out;
-    return conv_infer(params, &(struct conv_shapes){.src = &in[SRC],
-                                                    .weights = &in[WEIGHTS],
-                                                    .bias = n_in > BIAS ? &in[BIAS] : NULL,
-                                                    .dst = &out[0],
-                                                    .names = conv_forward_names});
+    return cvp_conv_infer(params, &(struct conv_shapes){.src = &in[SRC],
+                                                        .weights = &in[WEIGHTS],
+                                                        .bias = n_in > BIAS ? &in[BIAS] : NULL,
+                                                        .dst = &out[0],
+                                                        .names = cvp_conv_forward_names});
 }
 
-convop_shape conv_shape_of(const DLTensor *t)
+convop_shape cvp_conv_shape_of(const DLTensor *t)
 {
     convop_shape s = {.ndim = t->ndim};
     for (int i = 0; i < t->ndim; i++) s.dim[i] = t->shape[i];
@@ -52,17 +52,18 @@ static convop_status plan(const convop_op_args *args, void *plan_, size_t *works
     *workspace_bytes = 0;
     if (args->requests[0] == CONVOP_REQ_NULL) return CONVOP_OK;
     const DLTensor *src = args->inputs[SRC], *dst = args->outputs[0];
-    convop_shape src_shape = conv_shape_of(src), dst_shape = conv_shape_of(dst);
+    convop_shape src_shape = cvp_conv_shape_of(src), dst_shape = cvp_conv_shape_of(dst);
     struct conv_tensors t = {.src = src,
                              .weights = args->inputs[WEIGHTS],
                              .bias = args->num_inputs > BIAS ? args->inputs[BIAS] : NULL,
                              .dst = dst};
     struct conv_problem p;
-    CVP_RETURN_IF_ERROR(conv_problem_init(&p, args->params, CONVOP_FWD, src->dtype, &src_shape,
-                                          &dst_shape, &t, args->context, args->workspace_limit));
+    CVP_RETURN_IF_ERROR(cvp_conv_problem_init(&p, args->params, CONVOP_FWD, src->dtype, &src_shape,
+                                              &dst_shape, &t, args->context,
+                                              args->workspace_limit));
     p.add = args->requests[0] == CONVOP_REQ_ADD;
     if (p.mb == 0) return CONVOP_OK;
-    CVP_RETURN_IF_ERROR(conv_plan_init(plan, &p));
+    CVP_RETURN_IF_ERROR(cvp_conv_plan_init(plan, &p));
     *workspace_bytes = plan->bytes;
     return CONVOP_OK;
 }
@@ -77,7 +78,7 @@ static convop_status run(const convop_op_args *args, const void *plan_, void *wo
         .bias = args->num_inputs > BIAS ? cvp_tensor_data(args->inputs[BIAS]) : NULL,
         .out = cvp_tensor_data(args->outputs[0]),
     };
-    return conv_plan_run(plan, &t, args->context, workspace);
+    return cvp_conv_plan_run(plan, &t, args->context, workspace);
 }
 
 static const convop_attr attrs[] = {
@@ -91,9 +92,9 @@ CONVOP_OP(Convolution) = {
         "Convolution in one, two or three dimensions, with groups, strides, dilation and padding.",
     .level = CONVOP_LEVEL_BUILTIN,
     .params_size = sizeof(convop_conv_params),
-    .fields = conv_fields,
+    .fields = cvp_conv_fields,
     .num_fields = CONV_NUM_FIELDS,
-    .check = conv_params_check,
+    .check = cvp_conv_params_check,
     .inputs = inputs,
     .outputs = outputs,
     .max_inputs = NUM_INPUTS,

@@ -8,6 +8,6 @@
 extern CONVOP_OP(Convolution);
 extern CONVOP_OP(_backward_Convolution);
 
-convop_shape conv_shape_of(const DLTensor *t);
+convop_shape cvp_conv_shape_of(const DLTensor *t);
 
 #endif

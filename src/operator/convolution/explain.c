@@ -22,12 +22,12 @@ static convop_status check_tensors(const convop_conv_params *p, const struct con
             return convop_fail(CONVOP_E_INVALID, "Convolution: %s and src differ in dtype",
                                names[i]);
     }
-    *src = conv_shape_of(t->src);
-    *dst = conv_shape_of(t->dst);
-    convop_shape weights = conv_shape_of(t->weights);
-    return conv_infer(
+    *src = cvp_conv_shape_of(t->src);
+    *dst = cvp_conv_shape_of(t->dst);
+    convop_shape weights = cvp_conv_shape_of(t->weights);
+    return cvp_conv_infer(
         p, &(struct conv_shapes){
-               .src = src, .weights = &weights, .dst = dst, .names = conv_forward_names});
+               .src = src, .weights = &weights, .dst = dst, .names = cvp_conv_forward_names});
 }
 
 static void fill_row(convop_conv_row *row, const struct conv_impl *impl,
@@ -48,7 +48,7 @@ convop_status convop_conv_explain(const convop_conv_params *params, convop_conv_
                                   const convop_exec *exec, convop_conv_row *rows, size_t *count)
 {
     convop_conv_params p;
-    CVP_RETURN_IF_ERROR(conv_params_read(params, &p));
+    CVP_RETURN_IF_ERROR(cvp_conv_params_read(params, &p));
     if (!count || (!rows && *count > 0))
         return convop_fail(CONVOP_E_INVALID, "convop_conv_explain: %s is NULL",
                            count ? "rows" : "count");
@@ -64,16 +64,16 @@ convop_status convop_conv_explain(const convop_conv_params *params, convop_conv_
     convop_shape src_shape, dst_shape;
     CVP_RETURN_IF_ERROR(check_tensors(&p, &t, &src_shape, &dst_shape));
     struct conv_problem problem;
-    CVP_RETURN_IF_ERROR(conv_problem_init(&problem, &p, direction, src->dtype, &src_shape,
-                                          &dst_shape, &t, context,
-                                          x.workspace ? x.workspace_bytes : SIZE_MAX));
+    CVP_RETURN_IF_ERROR(cvp_conv_problem_init(&problem, &p, direction, src->dtype, &src_shape,
+                                              &dst_shape, &t, context,
+                                              x.workspace ? x.workspace_bytes : SIZE_MAX));
     /* A problem that no row runs is no failure here: the rows say why. */
     struct conv_plan plan = {.problem = problem};
-    convop_status status = conv_plan_init(&plan, &problem);
+    convop_status status = cvp_conv_plan_init(&plan, &problem);
     if (status != CONVOP_OK && status != CONVOP_E_UNSUPPORTED) return status;
 
     size_t room = *count, n = 0;
-    for (const struct conv_impl *const *row = conv_impls(direction); *row; row++, n++)
+    for (const struct conv_impl *const *row = cvp_conv_impls(direction); *row; row++, n++)
         if (n < room) fill_row(&rows[n], *row, &plan, *row == plan.impl);
     *count = n;
     return CONVOP_OK;

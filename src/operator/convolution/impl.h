@@ -37,7 +37,7 @@ struct conv_impl {
 };
 
 /* For applicable, of rows that take compact tensors only. */
-static inline int conv_is_dense(const struct conv_problem *p, char why[CONV_WHY_SIZE])
+static inline int cvp_conv_is_dense(const struct conv_problem *p, char why[CONV_WHY_SIZE])
 {
     if (!p->dense)
         snprintf(why, CONV_WHY_SIZE, "a tensor has gaps and a compact copy exceeds the workspace");
@@ -45,21 +45,22 @@ static inline int conv_is_dense(const struct conv_problem *p, char why[CONV_WHY_
 }
 
 /* Address of an element. */
-static inline const void *conv_at(const struct conv_problem *p, const void *base, int64_t element)
+static inline const void *cvp_conv_at(const struct conv_problem *p, const void *base,
+                                      int64_t element)
 {
-    return (const char *)base + element * (int64_t)conv_element_size(p);
+    return (const char *)base + element * (int64_t)cvp_conv_element_size(p);
 }
 
-static inline void *conv_at_mut(const struct conv_problem *p, void *base, int64_t element)
+static inline void *cvp_conv_at_mut(const struct conv_problem *p, void *base, int64_t element)
 {
-    return (char *)base + element * (int64_t)conv_element_size(p);
+    return (char *)base + element * (int64_t)cvp_conv_element_size(p);
 }
 
 /* The rows of a direction in the order in which they are tried, ended by NULL. */
-const struct conv_impl *const *conv_impls(convop_conv_direction dir);
+const struct conv_impl *const *cvp_conv_impls(convop_conv_direction dir);
 
 /* The row to run: the one that the setting "impl" names, or the first that is applicable.
  * UNSUPPORTED if there is none; the text gives each row's reason. INVALID for an unknown name. */
-convop_status conv_select(const struct conv_problem *p, const struct conv_impl **impl);
+convop_status cvp_conv_select(const struct conv_problem *p, const struct conv_impl **impl);
 
 #endif

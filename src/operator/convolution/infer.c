@@ -66,8 +66,8 @@ static convop_status merge(const char *op, const char *name, convop_shape *s,
     return CONVOP_OK;
 }
 
-convop_status conv_merge(const char *op, const char *name_a, convop_shape *a, const char *name_b,
-                         convop_shape *b)
+convop_status cvp_conv_merge(const char *op, const char *name_a, convop_shape *a,
+                             const char *name_b, convop_shape *b)
 {
     if (a->ndim == -1) *a = *b;
     if (b->ndim == -1) *b = *a;
@@ -129,7 +129,7 @@ static convop_status infer_axis(const struct conv_names *n, const convop_conv_pa
                                 const struct conv_resolved *r, int axis, const convop_shape *src,
                                 int64_t *in, int64_t *out)
 {
-    int64_t reach = conv_reach(p->kernel.at[axis], r->dilate[axis]), pads;
+    int64_t reach = cvp_conv_reach(p->kernel.at[axis], r->dilate[axis]), pads;
     if (!cvp_add_i64(r->pad_begin[axis], r->pad_end[axis], &pads))
         return convop_fail(CONVOP_E_INVALID, "%s: pad of axis %d, %lld + %lld, overflows", n->op,
                            axis, (long long)r->pad_begin[axis], (long long)r->pad_end[axis]);
@@ -166,12 +166,12 @@ static convop_status infer_axis(const struct conv_names *n, const convop_conv_pa
     return CONVOP_OK;
 }
 
-convop_status conv_infer(const convop_conv_params *p, const struct conv_shapes *s)
+convop_status cvp_conv_infer(const convop_conv_params *p, const struct conv_shapes *s)
 {
     const struct conv_names *n = &s->names;
     const char *op = n->op;
-    struct conv_resolved r = conv_params_resolve(p);
-    const char *layout = conv_layout_name(r.layout);
+    struct conv_resolved r = cvp_conv_params_resolve(p);
+    const char *layout = cvp_conv_layout_name(r.layout);
     int axes = p->kernel.len, ndim = axes + 2;
     int c_axis = r.channels_last ? ndim - 1 : 1, spatial = r.channels_last ? 1 : 2;
 

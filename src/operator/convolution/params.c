@@ -28,7 +28,7 @@ static const convop_enum_value layout_values[] = {
     .struct_size = sizeof(convop_field), .name = #member, .kind = CONVOP_FIELD_##field_kind,       \
     .offset = offsetof(convop_conv_params, member)
 
-const convop_field conv_fields[] = {
+const convop_field cvp_conv_fields[] = {
     {FIELD(TUPLE, kernel), .min = 1, .max = MAX_SIZE,
      .doc = "Size of the window in each spatial axis: (w), (h, w) or (d, h, w)."},
     {FIELD(TUPLE, stride), .min = 1, .max = MAX_SIZE, .default_text = "()",
@@ -66,9 +66,10 @@ const convop_field conv_fields[] = {
      .doc = "Layout of data, weight and output; None is NCW, NCHW or NCDHW by the kernel."},
 };
 
-_Static_assert(sizeof conv_fields / sizeof conv_fields[0] == CONV_NUM_FIELDS, "CONV_NUM_FIELDS");
+_Static_assert(sizeof cvp_conv_fields / sizeof cvp_conv_fields[0] == CONV_NUM_FIELDS,
+               "CONV_NUM_FIELDS");
 
-const char *conv_layout_name(convop_layout layout)
+const char *cvp_conv_layout_name(convop_layout layout)
 {
     for (const convop_enum_value *v = layout_values; v->name; v++)
         if (v->value == (int)layout) return v->name;
@@ -112,7 +113,7 @@ static int layout_axes(int layout)
     return layout == CONVOP_LAYOUT_DEFAULT ? 0 : (layout + 1) / 2;
 }
 
-convop_status conv_params_check(const void *params)
+convop_status cvp_conv_params_check(const void *params)
 {
     const convop_conv_params *p = params;
     if (p->kernel.len < 1 || p->kernel.len > CONV_MAX_AXES)
@@ -133,11 +134,11 @@ convop_status conv_params_check(const void *params)
     if (axes && axes != p->kernel.len)
         return convop_fail(CONVOP_E_INVALID,
                            "Convolution: layout=%s has %d spatial axes, kernel has %d entries",
-                           conv_layout_name((convop_layout)p->layout), axes, p->kernel.len);
+                           cvp_conv_layout_name((convop_layout)p->layout), axes, p->kernel.len);
     return CONVOP_OK;
 }
 
-struct conv_resolved conv_params_resolve(const convop_conv_params *p)
+struct conv_resolved cvp_conv_params_resolve(const convop_conv_params *p)
 {
     static const convop_layout by_axes[] = {CONVOP_LAYOUT_NCW, CONVOP_LAYOUT_NCHW,
                                             CONVOP_LAYOUT_NCDHW};

@@ -6,11 +6,11 @@
 
 #define CONV_MAX_AXES 3
 
-extern const convop_field conv_fields[];
+extern const convop_field cvp_conv_fields[];
 #define CONV_NUM_FIELDS 12
 
 /* INVALID unless the fields, each within its own range, fit together. */
-convop_status conv_params_check(const void *params);
+convop_status cvp_conv_params_check(const void *params);
 
 /* Checked parameters with "not given" replaced. */
 struct conv_resolved {
@@ -21,14 +21,14 @@ struct conv_resolved {
 };
 
 /* A caller's struct with the rest at its defaults, checked. INVALID. */
-convop_status conv_params_read(const convop_conv_params *from, convop_conv_params *to);
+convop_status cvp_conv_params_read(const convop_conv_params *from, convop_conv_params *to);
 
-struct conv_resolved conv_params_resolve(const convop_conv_params *params);
+struct conv_resolved cvp_conv_params_resolve(const convop_conv_params *params);
 
-const char *conv_layout_name(convop_layout layout);
+const char *cvp_conv_layout_name(convop_layout layout);
 
 /* dilate * (kernel - 1) + 1: how far a window reaches in one axis. Checked parameters: it fits. */
-static inline int64_t conv_reach(int64_t kernel, int64_t dilate)
+static inline int64_t cvp_conv_reach(int64_t kernel, int64_t dilate)
 {
     return dilate * (kernel - 1) + 1;
 }

@@ -37,7 +37,7 @@ static struct extents weights_extents(const struct conv_problem *p)
 /* Bytes of a compact copy in the workspace; inference has bounded the product. */
 static size_t copy_bytes(const struct conv_problem *p, struct extents e)
 {
-    size_t n = conv_element_size(p);
+    size_t n = cvp_conv_element_size(p);
     for (int i = 0; i < 5; i++) n *= (size_t)e.at[i];
     return cvp_round_up(n, CVP_BUFFER_ALIGN);
 }
@@ -46,7 +46,7 @@ static size_t copy_bytes(const struct conv_problem *p, struct extents e)
 static int plan_copies(struct conv_plan *plan, size_t *bytes)
 {
     struct conv_problem *p = &plan->problem;
-    conv_problem_make_dense(p);
+    cvp_conv_problem_make_dense(p);
     plan->copy_src = !strides_equal(plan->src, p->src);
     plan->copy_weights = !strides_equal(plan->weights, p->weights);
     plan->copy_dst = !strides_equal(plan->dst, p->dst);
@@ -60,7 +60,7 @@ static int plan_copies(struct conv_plan *plan, size_t *bytes)
     return 1;
 }
 
-convop_status conv_plan_init(struct conv_plan *plan, const struct conv_problem *p)
+convop_status cvp_conv_plan_init(struct conv_plan *plan, const struct conv_problem *p)
 {
     *plan = (struct conv_plan){.problem = *p, .src = p->src, .weights = p->weights, .dst = p->dst};
     size_t copies = 0;
@@ -71,7 +71,7 @@ convop_status conv_plan_init(struct conv_plan *plan, const struct conv_problem *
         plan->copy_src = plan->copy_weights = plan->copy_dst = 0;
         copies = 0;
     }
-    CVP_RETURN_IF_ERROR(conv_select(&plan->problem, &plan->impl));
+    CVP_RETURN_IF_ERROR(cvp_conv_select(&plan->problem, &plan->impl));
     plan->row_bytes = plan->impl->workspace(&plan->problem);
     if (!cvp_add_size(copies, plan->row_bytes, &plan->bytes))
         return convop_fail(CONVOP_E_INTERNAL, "Convolution: the workspace of %s overflows",
@@ -92,8 +92,8 @@ static void copy(const struct run *run, struct extents e, void *to, struct conv_
 {
     const int64_t to_strides[5] = {ts.n, ts.c, ts.d, ts.h, ts.w};
     const int64_t from_strides[5] = {fs.n, fs.c, fs.d, fs.h, fs.w};
-    cvp_copy_strided(run->context, conv_element_size(&run->plan->problem), 5, e.at, to, to_strides,
-                     from, from_strides);
+    cvp_copy_strided(run->context, cvp_conv_element_size(&run->plan->problem), 5, e.at, to,
+                     to_strides, from, from_strides);
 }
 
 /* A compact copy of an input in the workspace. NULL stays NULL. */
@@ -115,16 +115,16 @@ static convop_status run_row(const struct conv_plan *plan, const struct conv_ope
     convop_status status = plan->impl->run(&plan->problem, t, context, workspace);
     double ms = cvp_now_ms() - start;
     char problem[256], tensors[32];
-    conv_problem_describe(&plan->problem, problem, sizeof problem);
-    conv_problem_describe_tensors(&plan->problem, tensors, sizeof tensors);
+    cvp_conv_problem_describe(&plan->problem, problem, sizeof problem);
+    cvp_conv_problem_describe_tensors(&plan->problem, tensors, sizeof tensors);
     cvp_log(&context->sink, "exec,Convolution,%s,%s:%s,%s,%s,%.3f",
-            conv_direction_name(plan->problem.dir), plan->impl->name,
+            cvp_conv_direction_name(plan->problem.dir), plan->impl->name,
             cvp_isa_name(plan->problem.isa), tensors, problem, ms);
     return status;
 }
 
-convop_status conv_plan_run(const struct conv_plan *plan, const struct conv_operands *t,
-                            const convop_context *context, void *workspace)
+convop_status cvp_conv_plan_run(const struct conv_plan *plan, const struct conv_operands *t,
+                                const convop_context *context, void *workspace)
 {
     const struct conv_problem *p = &plan->problem;
     struct run run = {.plan = plan, .context = context, .next = workspace};

@@ -15,10 +15,10 @@ struct conv_plan {
 };
 
 /* Chooses for a problem. Tensors that are not compact are copied to scratch where the limit allows
- * it, else only rows that take any strides remain. Errors as conv_select. */
-convop_status conv_plan_init(struct conv_plan *plan, const struct conv_problem *p);
+ * it, else only rows that take any strides remain. Errors as cvp_conv_select. */
+convop_status cvp_conv_plan_init(struct conv_plan *plan, const struct conv_problem *p);
 
-convop_status conv_plan_run(const struct conv_plan *plan, const struct conv_operands *t,
-                            const convop_context *context, void *workspace);
+convop_status cvp_conv_plan_run(const struct conv_plan *plan, const struct conv_operands *t,
+                                const convop_context *context, void *workspace);
 
 #endif

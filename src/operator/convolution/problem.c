@@ -35,7 +35,7 @@ static int is_compact(const DLTensor *t)
     return !t || cvp_tensor_is_compact(t);
 }
 
-void conv_problem_make_dense(struct conv_problem *p)
+void cvp_conv_problem_make_dense(struct conv_problem *p)
 {
     p->src = dense_strides(p->ic, p->id, p->ih, p->iw, p->channels_last);
     p->dst = dense_strides(p->oc, p->od, p->oh, p->ow, p->channels_last);
@@ -63,11 +63,11 @@ static convop_status set_environment(struct conv_problem *p, const convop_conv_p
     return cvp_isa_in_use(&p->isa);
 }
 
-convop_status conv_problem_init(struct conv_problem *p, const convop_conv_params *params,
-                                convop_conv_direction dir, DLDataType dtype,
-                                const convop_shape *src_shape, const convop_shape *dst_shape,
-                                const struct conv_tensors *tensors, const convop_context *context,
-                                size_t workspace_limit)
+convop_status cvp_conv_problem_init(struct conv_problem *p, const convop_conv_params *params,
+                                    convop_conv_direction dir, DLDataType dtype,
+                                    const convop_shape *src_shape, const convop_shape *dst_shape,
+                                    const struct conv_tensors *tensors,
+                                    const convop_context *context, size_t workspace_limit)
 {
     char name[16];
     if (dtype.code != kDLFloat || (dtype.bits != 32 && dtype.bits != 64))
@@ -76,7 +76,7 @@ convop_status conv_problem_init(struct conv_problem *p, const convop_conv_params
             "Convolution: no implementation for dtype %s; float32 and float64 have one",
             cvp_dtype_name(dtype, name));
 
-    struct conv_resolved r = conv_params_resolve(params);
+    struct conv_resolved r = cvp_conv_params_resolve(params);
     int axes = params->kernel.len;
     int spatial = r.channels_last ? 1 : 2, channels = r.channels_last ? axes + 1 : 1;
     *p = (struct conv_problem){
@@ -97,7 +97,7 @@ convop_status conv_problem_init(struct conv_problem *p, const convop_conv_params
     set_axes(&p->dd, &p->dh, &p->dw, r.dilate, axes, 1);
     set_axes(&p->pd, &p->ph, &p->pw, r.pad_begin, axes, 0);
 
-    conv_problem_make_dense(p);
+    cvp_conv_problem_make_dense(p);
     const struct conv_tensors *t = tensors;
     if (t->src) p->src = strides_of(t->src, p);
     if (t->dst) p->dst = strides_of(t->dst, p);
@@ -123,7 +123,7 @@ static void add_axes(struct cvp_text *t, const char *format_d, int axes, int64_t
             cvp_text_add(t, "%s%c%lld", format_d, letter[i], (long long)at[i]);
 }
 
-void conv_problem_describe(const struct conv_problem *p, char *text, size_t size)
+void cvp_conv_problem_describe(const struct conv_problem *p, char *text, size_t size)
 {
     struct cvp_text t = cvp_text_in(text, size);
     if (p->g != 1) cvp_text_add(&t, "g%lld", (long long)p->g);
@@ -137,7 +137,7 @@ void conv_problem_describe(const struct conv_problem *p, char *text, size_t size
     add_axes(&t, "d", p->axes, p->dd - 1, p->dh - 1, p->dw - 1, 0);
 }
 
-void conv_problem_describe_tensors(const struct conv_problem *p, char *text, size_t size)
+void cvp_conv_problem_describe_tensors(const struct conv_problem *p, char *text, size_t size)
 {
     static const char *const names[2][3] = {{"ncw", "nchw", "ncdhw"}, {"nwc", "nhwc", "ndhwc"}};
     struct cvp_text t = cvp_text_in(text, size);
@@ -145,7 +145,7 @@ void conv_problem_describe_tensors(const struct conv_problem *p, char *text, siz
                  names[p->channels_last][p->axes - 1]);
 }
 
-const char *conv_direction_name(convop_conv_direction dir)
+const char *cvp_conv_direction_name(convop_conv_direction dir)
 {
     switch (dir) {
     case CONVOP_FWD: return "FWD_D";

@@ -47,45 +47,45 @@ struct conv_tensors {
 
 /* Builds the problem of a direction. params is checked, shapes satisfy inference.
  * UNSUPPORTED for a dtype that no row computes; INVALID for a setting that does not parse. */
-convop_status conv_problem_init(struct conv_problem *p, const convop_conv_params *params,
-                                convop_conv_direction dir, DLDataType dtype,
-                                const convop_shape *src_shape, const convop_shape *dst_shape,
-                                const struct conv_tensors *tensors, const convop_context *context,
-                                size_t workspace_limit);
+convop_status cvp_conv_problem_init(struct conv_problem *p, const convop_conv_params *params,
+                                    convop_conv_direction dir, DLDataType dtype,
+                                    const convop_shape *src_shape, const convop_shape *dst_shape,
+                                    const struct conv_tensors *tensors,
+                                    const convop_context *context, size_t workspace_limit);
 
 /* Makes all strides compact. */
-void conv_problem_make_dense(struct conv_problem *p);
+void cvp_conv_problem_make_dense(struct conv_problem *p);
 
 /* The problem as `convop bench` reads it, "mb1ic3ih224oc32oh112kh3sh2ph1" (dilation from 0). */
-void conv_problem_describe(const struct conv_problem *p, char *text, size_t size);
+void cvp_conv_problem_describe(const struct conv_problem *p, char *text, size_t size);
 
 /* "f32:nchw" */
-void conv_problem_describe_tensors(const struct conv_problem *p, char *text, size_t size);
+void cvp_conv_problem_describe_tensors(const struct conv_problem *p, char *text, size_t size);
 
-const char *conv_direction_name(convop_conv_direction dir);
+const char *cvp_conv_direction_name(convop_conv_direction dir);
 
-static inline size_t conv_element_size(const struct conv_problem *p)
+static inline size_t cvp_conv_element_size(const struct conv_problem *p)
 {
     return p->type == CVP_F64 ? 8 : 4;
 }
 
-static inline int64_t conv_taps(const struct conv_problem *p)
+static inline int64_t cvp_conv_taps(const struct conv_problem *p)
 {
     return p->kd * p->kh * p->kw;
 }
-static inline int64_t conv_src_pixels(const struct conv_problem *p)
+static inline int64_t cvp_conv_src_pixels(const struct conv_problem *p)
 {
     return p->id * p->ih * p->iw;
 }
-static inline int64_t conv_dst_pixels(const struct conv_problem *p)
+static inline int64_t cvp_conv_dst_pixels(const struct conv_problem *p)
 {
     return p->od * p->oh * p->ow;
 }
 
 /* 1 where each dst pixel reads the src pixel of the same index and no other. */
-static inline int conv_is_pointwise(const struct conv_problem *p)
+static inline int cvp_conv_is_pointwise(const struct conv_problem *p)
 {
-    return conv_taps(p) == 1 && p->sd == 1 && p->sh == 1 && p->sw == 1 && p->pd == 0 &&
+    return cvp_conv_taps(p) == 1 && p->sd == 1 && p->sh == 1 && p->sw == 1 && p->pd == 0 &&
            p->ph == 0 && p->pw == 0 && p->od == p->id && p->oh == p->ih && p->ow == p->iw;
 }
 

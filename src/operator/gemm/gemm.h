@@ -7,9 +7,10 @@
  *
  * Each element of c is one chain of fused multiply-adds over ascending p, cut into blocks of
  * CVP_GEMM_KC whose sums are added in order: its bits do not depend on m, n, on the strides or on
- * where in the matrix it lies, so callers may cut m and n as they like. (Without FMA, in the baseline
- * instruction set of x86-64, multiply and add are rounded apart: other bits, the same rule.)
- * With accumulate 0, c is not read: it may hold NaN. No NaN or infinity of a, b is skipped. */
+ * where in the matrix it lies, so callers may cut m and n as they like. (Without FMA, in the
+ * baseline instruction set of x86-64, multiply and add are rounded apart: other bits, the same
+ * rule.) With accumulate 0, c is not read: it may hold NaN. No NaN or infinity of a, b is skipped.
+ */
 #ifndef CVP_GEMM_H
 #define CVP_GEMM_H
 

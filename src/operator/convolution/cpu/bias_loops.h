@@ -7,7 +7,7 @@ static void NAME(add_bias)(const struct conv_problem *p, const void *bias_, int6
     const T *bias = bias_;
     T *dst = dst_;
     int64_t ocg = p->oc / p->g;
-    int64_t c_step = p->channels_last ? 1 : conv_dst_pixels(p),
+    int64_t c_step = p->channels_last ? 1 : cvp_conv_dst_pixels(p),
             y_step = p->channels_last ? p->oc : 1;
     int64_t inner = p->channels_last ? ocg : pixels, outer = p->channels_last ? pixels : ocg;
     for (int64_t i = 0; i < outer; i++) {

@@ -43,8 +43,8 @@ static inline int inside(int64_t at, int64_t size)
 #undef T
 #undef NAME
 
-void conv_im2col(const struct conv_problem *p, const void *image, int64_t k0, int64_t k1,
-                 int64_t y0, int64_t y1, void *col, int64_t ld)
+void cvp_conv_im2col(const struct conv_problem *p, const void *image, int64_t k0, int64_t k1,
+                     int64_t y0, int64_t y1, void *col, int64_t ld)
 {
     if (p->type == CVP_F64)
         (p->channels_last ? im2col_last_f64 : im2col_first_f64)(p, image, k0, k1, y0, y1, col, ld);
@@ -52,8 +52,8 @@ void conv_im2col(const struct conv_problem *p, const void *image, int64_t k0, in
         (p->channels_last ? im2col_last_f32 : im2col_first_f32)(p, image, k0, k1, y0, y1, col, ld);
 }
 
-void conv_col2im(const struct conv_problem *p, const void *col, int64_t ld, int64_t c0, int64_t c1,
-                 int64_t y0, int64_t y1, void *image)
+void cvp_conv_col2im(const struct conv_problem *p, const void *col, int64_t ld, int64_t c0,
+                     int64_t c1, int64_t y0, int64_t y1, void *image)
 {
     if (p->type == CVP_F64)
         (p->channels_last ? col2im_last_f64 : col2im_first_f64)(p, col, ld, c0, c1, y0, y1, image);

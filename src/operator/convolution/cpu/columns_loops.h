@@ -27,7 +27,7 @@ static void NAME(im2col_first)(const struct conv_problem *p, const void *image_,
 {
     const T *image = image_;
     T *col = col_;
-    int64_t taps = conv_taps(p), plane = conv_src_pixels(p);
+    int64_t taps = cvp_conv_taps(p), plane = cvp_conv_src_pixels(p);
     for (int64_t k = k0; k < k1; k++) {
         struct tap tap = tap_at(p, k % taps);
         T *to = col + (k - k0) * ld;
@@ -70,7 +70,7 @@ static void NAME(col2im_first)(const struct conv_problem *p, const void *col_, i
 {
     const T *col = col_;
     T *image = image_;
-    int64_t taps = conv_taps(p), plane = conv_src_pixels(p);
+    int64_t taps = cvp_conv_taps(p), plane = cvp_conv_src_pixels(p);
     for (int64_t k = 0; k < (c1 - c0) * taps; k++) {
         struct tap tap = tap_at(p, k % taps);
         int64_t begin, end;
@@ -98,7 +98,7 @@ static void NAME(col2im_last)(const struct conv_problem *p, const void *col_, in
 {
     const T *col = col_;
     T *image = image_;
-    int64_t taps = conv_taps(p), n = c1 - c0;
+    int64_t taps = cvp_conv_taps(p), n = c1 - c0;
     for (int64_t y = y0; y < y1; y++) {
         struct pixel at = pixel_at(p, y);
         for (int64_t k = 0; k < taps; k++) {

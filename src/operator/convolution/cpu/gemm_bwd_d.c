@@ -23,12 +23,13 @@ struct blocks {
 
 static struct blocks plan_blocks(const struct conv_problem *p)
 {
-    struct blocks b = {.matmul = conv_matmul_for(p)};
-    int64_t all = conv_dst_pixels(p), icg = p->ic / p->g, ocg = p->oc / p->g, taps = conv_taps(p);
-    int pointwise = conv_is_pointwise(p);
+    struct blocks b = {.matmul = cvp_conv_matmul_for(p)};
+    int64_t all = cvp_conv_dst_pixels(p), icg = p->ic / p->g, ocg = p->oc / p->g,
+            taps = cvp_conv_taps(p);
+    int pointwise = cvp_conv_is_pointwise(p);
     if (pointwise) {
         b.channels = icg;
-        b.pixels = conv_pixel_block(p, 1, all);
+        b.pixels = cvp_conv_pixel_block(p, 1, all);
         while (b.pixels > 64 && p->mb * p->g * cvp_ceil_div(all, b.pixels) < CONV_MIN_TASKS)
             b.pixels = cvp_ceil_div(b.pixels, 2);
         b.per_image = cvp_ceil_div(all, b.pixels);
@@ -37,13 +38,14 @@ static struct blocks plan_blocks(const struct conv_problem *p)
         while (b.channels * taps > MIN_ROWS && b.channels > 1 &&
                p->mb * p->g * cvp_ceil_div(icg, b.channels) < CONV_MIN_TASKS)
             b.channels = cvp_ceil_div(b.channels, 2);
-        b.pixels = conv_pixel_block(p, b.channels * taps, all);
+        b.pixels = cvp_conv_pixel_block(p, b.channels * taps, all);
         b.per_image = cvp_ceil_div(icg, b.channels);
     }
     b.tasks = p->mb * p->g * b.per_image;
     int64_t rows = b.channels * taps, columns = pointwise ? 0 : rows * b.pixels;
-    b.lanes = p->channels_last ? conv_lanes(p, &b.matmul, b.tasks, columns, b.pixels, rows, ocg)
-                               : conv_lanes(p, &b.matmul, b.tasks, columns, rows, b.pixels, ocg);
+    b.lanes = p->channels_last
+                  ? cvp_conv_lanes(p, &b.matmul, b.tasks, columns, b.pixels, rows, ocg)
+                  : cvp_conv_lanes(p, &b.matmul, b.tasks, columns, rows, b.pixels, ocg);
     return b;
 }
 
@@ -59,23 +61,23 @@ static void multiply(const struct job *job, int64_t g, int64_t c0, int64_t c1, i
                      void *scratch)
 {
     const struct conv_problem *p = job->p;
-    int64_t taps = conv_taps(p), icg = p->ic / p->g, ocg = p->oc / p->g, rows = icg * taps;
-    const void *weights = conv_at(p, job->t->weights, g * ocg * rows);
-    const void *from = conv_at(p, diff_dst, y0 * p->dst.w);
+    int64_t taps = cvp_conv_taps(p), icg = p->ic / p->g, ocg = p->oc / p->g, rows = icg * taps;
+    const void *weights = cvp_conv_at(p, job->t->weights, g * ocg * rows);
+    const void *from = cvp_conv_at(p, diff_dst, y0 * p->dst.w);
     if (!p->channels_last) {
         struct cvp_gemm gemm = {.m = (c1 - c0) * taps,
                                 .n = y1 - y0,
                                 .k = ocg,
-                                .a = conv_at(p, weights, c0 * taps),
+                                .a = cvp_conv_at(p, weights, c0 * taps),
                                 .a_row = 1,
                                 .a_col = rows,
                                 .b = from,
-                                .b_row = conv_dst_pixels(p),
+                                .b_row = cvp_conv_dst_pixels(p),
                                 .b_col = 1,
                                 .c = c,
                                 .c_row = c_row,
                                 .accumulate = accumulate};
-        conv_matmul(&job->blocks.matmul, &gemm, scratch);
+        cvp_conv_matmul(&job->blocks.matmul, &gemm, scratch);
         return;
     }
     /* A block of channels is contiguous within a tap only; all channels are so across taps. */
@@ -87,26 +89,26 @@ static void multiply(const struct job *job, int64_t g, int64_t c0, int64_t c1, i
                                 .a = from,
                                 .a_row = p->oc,
                                 .a_col = 1,
-                                .b = conv_at(p, weights, tap * icg + c0),
+                                .b = cvp_conv_at(p, weights, tap * icg + c0),
                                 .b_row = rows,
                                 .b_col = 1,
-                                .c = conv_at_mut(p, c, tap * run),
+                                .c = cvp_conv_at_mut(p, c, tap * run),
                                 .c_row = c_row,
                                 .accumulate = accumulate};
-        conv_matmul(&job->blocks.matmul, &gemm, scratch);
+        cvp_conv_matmul(&job->blocks.matmul, &gemm, scratch);
     }
 }
 
 /* Channels [c0, c1) of a group's image become 0. */
 static void clear(const struct conv_problem *p, int64_t c0, int64_t c1, void *image)
 {
-    size_t size = conv_element_size(p);
+    size_t size = cvp_conv_element_size(p);
     if (!p->channels_last) {
-        memset(conv_at_mut(p, image, c0 * p->src.c), 0, (size_t)((c1 - c0) * p->src.c) * size);
+        memset(cvp_conv_at_mut(p, image, c0 * p->src.c), 0, (size_t)((c1 - c0) * p->src.c) * size);
         return;
     }
-    for (int64_t x = 0; x < conv_src_pixels(p); x++)
-        memset(conv_at_mut(p, image, x * p->ic + c0), 0, (size_t)(c1 - c0) * size);
+    for (int64_t x = 0; x < cvp_conv_src_pixels(p); x++)
+        memset(cvp_conv_at_mut(p, image, x * p->ic + c0), 0, (size_t)(c1 - c0) * size);
 }
 
 static void run_task(const void *job_, int64_t task, void *columns, void *scratch)
@@ -115,50 +117,50 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
     const struct conv_problem *p = job->p;
     const struct blocks *b = &job->blocks;
     int64_t block = task % b->per_image, g = task / b->per_image % p->g;
-    int64_t n = task / b->per_image / p->g, all = conv_dst_pixels(p);
+    int64_t n = task / b->per_image / p->g, all = cvp_conv_dst_pixels(p);
     int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
-    void *image = conv_at_mut(p, job->t->out, n * p->src.n + g * icg * p->src.c);
-    const void *diff_dst = conv_at(p, job->t->dst, n * p->dst.n + g * ocg * p->dst.c);
+    void *image = cvp_conv_at_mut(p, job->t->out, n * p->src.n + g * icg * p->src.c);
+    const void *diff_dst = cvp_conv_at(p, job->t->dst, n * p->dst.n + g * ocg * p->dst.c);
 
-    if (conv_is_pointwise(p)) {
+    if (cvp_conv_is_pointwise(p)) {
         int64_t y0 = block * b->pixels, y1 = cvp_min_i64(y0 + b->pixels, all);
-        multiply(job, g, 0, icg, y0, y1, diff_dst, conv_at_mut(p, image, y0 * p->src.w),
-                 p->channels_last ? p->ic : conv_src_pixels(p), p->add, scratch);
+        multiply(job, g, 0, icg, y0, y1, diff_dst, cvp_conv_at_mut(p, image, y0 * p->src.w),
+                 p->channels_last ? p->ic : cvp_conv_src_pixels(p), p->add, scratch);
         return;
     }
     int64_t c0 = block * b->channels, c1 = cvp_min_i64(c0 + b->channels, icg);
     if (!p->add) clear(p, c0, c1, image);
     for (int64_t y0 = 0; y0 < all; y0 += b->pixels) {
         int64_t y1 = cvp_min_i64(y0 + b->pixels, all);
-        int64_t ld = p->channels_last ? (c1 - c0) * conv_taps(p) : y1 - y0;
+        int64_t ld = p->channels_last ? (c1 - c0) * cvp_conv_taps(p) : y1 - y0;
         multiply(job, g, c0, c1, y0, y1, diff_dst, columns, ld, 0, scratch);
-        conv_col2im(p, columns, ld, c0, c1, y0, y1, image);
+        cvp_conv_col2im(p, columns, ld, c0, c1, y0, y1, image);
     }
 }
 
 static int applicable(const struct conv_problem *p, char why[CONV_WHY_SIZE])
 {
-    if (!conv_is_dense(p, why)) return 0;
+    if (!cvp_conv_is_dense(p, why)) return 0;
     struct blocks b = plan_blocks(p);
-    return conv_lanes_fit(p, &b.lanes, why);
+    return cvp_conv_lanes_fit(p, &b.lanes, why);
 }
 
 static size_t workspace(const struct conv_problem *p)
 {
     struct blocks b = plan_blocks(p);
-    return conv_lanes_bytes(&b.lanes);
+    return cvp_conv_lanes_bytes(&b.lanes);
 }
 
 static convop_status run(const struct conv_problem *p, const struct conv_operands *t,
                          const convop_context *context, void *scratch)
 {
     struct job job = {p, t, plan_blocks(p)};
-    conv_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
+    cvp_conv_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
     return CONVOP_OK;
 }
 
-extern const struct conv_impl conv_gemm_bwd_d;
-const struct conv_impl conv_gemm_bwd_d = {
+extern const struct conv_impl cvp_conv_gemm_bwd_d;
+const struct conv_impl cvp_conv_gemm_bwd_d = {
     .name = "gemm",
     .version = 1,
     .applicable = applicable,

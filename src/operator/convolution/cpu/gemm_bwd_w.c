@@ -31,7 +31,7 @@ static void cut(struct blocks *b, const struct conv_problem *p)
 
 static struct blocks plan_blocks(const struct conv_problem *p)
 {
-    struct blocks b = {.matmul = conv_matmul_for(p), .rows = p->ic / p->g * conv_taps(p)};
+    struct blocks b = {.matmul = cvp_conv_matmul_for(p), .rows = p->ic / p->g * cvp_conv_taps(p)};
     int64_t ocg = p->oc / p->g;
     b.row_block = cvp_min_i64(b.rows, MAX_SIDE);
     b.filter_block = cvp_min_i64(ocg, MAX_SIDE);
@@ -42,11 +42,11 @@ static struct blocks plan_blocks(const struct conv_problem *p)
         *side = cvp_max_i64(MIN_SIDE, cvp_ceil_div(*side, 2));
         cut(&b, p);
     }
-    int pointwise = conv_is_pointwise(p);
-    b.pixels =
-        pointwise ? conv_dst_pixels(p) : conv_pixel_block(p, b.row_block, conv_dst_pixels(p));
-    b.lanes = conv_lanes(p, &b.matmul, b.tasks, pointwise ? 0 : b.row_block * b.pixels,
-                         b.filter_block, b.row_block, b.pixels);
+    int pointwise = cvp_conv_is_pointwise(p);
+    b.pixels = pointwise ? cvp_conv_dst_pixels(p)
+                         : cvp_conv_pixel_block(p, b.row_block, cvp_conv_dst_pixels(p));
+    b.lanes = cvp_conv_lanes(p, &b.matmul, b.tasks, pointwise ? 0 : b.row_block * b.pixels,
+                             b.filter_block, b.row_block, b.pixels);
     return b;
 }
 
@@ -68,17 +68,17 @@ static void add_pixels(const struct job *job, const struct part *part, int64_t n
 {
     const struct conv_problem *p = job->p;
     int64_t icg = p->ic / p->g, ocg = p->oc / p->g, last = p->channels_last;
-    const void *image = conv_at(p, job->t->src, n * p->src.n + part->g * icg * p->src.c);
-    const void *diff_dst = conv_at(
+    const void *image = cvp_conv_at(p, job->t->src, n * p->src.n + part->g * icg * p->src.c);
+    const void *diff_dst = cvp_conv_at(
         p, job->t->dst, n * p->dst.n + (part->g * ocg + part->o0) * p->dst.c + y0 * p->dst.w);
 
     const void *col = columns;
     int64_t ld = last ? part->k1 - part->k0 : y1 - y0;
-    if (conv_is_pointwise(p)) {
-        ld = last ? p->ic : conv_src_pixels(p);
-        col = conv_at(p, image, part->k0 * p->src.c + y0 * p->src.w);
+    if (cvp_conv_is_pointwise(p)) {
+        ld = last ? p->ic : cvp_conv_src_pixels(p);
+        col = cvp_conv_at(p, image, part->k0 * p->src.c + y0 * p->src.w);
     } else {
-        conv_im2col(p, image, part->k0, part->k1, y0, y1, columns, ld);
+        cvp_conv_im2col(p, image, part->k0, part->k1, y0, y1, columns, ld);
     }
     struct cvp_gemm gemm = {.m = part->o1 - part->o0,
                             .n = part->k1 - part->k0,
@@ -92,7 +92,7 @@ static void add_pixels(const struct job *job, const struct part *part, int64_t n
                             .c = part->c,
                             .c_row = job->blocks.rows,
                             .accumulate = accumulate};
-    conv_matmul(&job->blocks.matmul, &gemm, scratch);
+    cvp_conv_matmul(&job->blocks.matmul, &gemm, scratch);
 }
 
 static void run_task(const void *job_, int64_t task, void *columns, void *scratch)
@@ -100,13 +100,13 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
     const struct job *job = job_;
     const struct conv_problem *p = job->p;
     const struct blocks *b = &job->blocks;
-    int64_t ocg = p->oc / p->g, all = conv_dst_pixels(p);
+    int64_t ocg = p->oc / p->g, all = cvp_conv_dst_pixels(p);
     struct part part = {.g = task / b->row_blocks / b->filter_blocks,
                         .k0 = task % b->row_blocks * b->row_block,
                         .o0 = task / b->row_blocks % b->filter_blocks * b->filter_block};
     part.k1 = cvp_min_i64(part.k0 + b->row_block, b->rows);
     part.o1 = cvp_min_i64(part.o0 + b->filter_block, ocg);
-    part.c = conv_at_mut(p, job->t->out, (part.g * ocg + part.o0) * b->rows + part.k0);
+    part.c = cvp_conv_at_mut(p, job->t->out, (part.g * ocg + part.o0) * b->rows + part.k0);
     for (int64_t n = 0; n < p->mb; n++)
         for (int64_t y0 = 0; y0 < all; y0 += b->pixels)
             add_pixels(job, &part, n, y0, cvp_min_i64(y0 + b->pixels, all),
@@ -115,27 +115,27 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
 
 static int applicable(const struct conv_problem *p, char why[CONV_WHY_SIZE])
 {
-    if (!conv_is_dense(p, why)) return 0;
+    if (!cvp_conv_is_dense(p, why)) return 0;
     struct blocks b = plan_blocks(p);
-    return conv_lanes_fit(p, &b.lanes, why);
+    return cvp_conv_lanes_fit(p, &b.lanes, why);
 }
 
 static size_t workspace(const struct conv_problem *p)
 {
     struct blocks b = plan_blocks(p);
-    return conv_lanes_bytes(&b.lanes);
+    return cvp_conv_lanes_bytes(&b.lanes);
 }
 
 static convop_status run(const struct conv_problem *p, const struct conv_operands *t,
                          const convop_context *context, void *scratch)
 {
     struct job job = {p, t, plan_blocks(p)};
-    conv_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
+    cvp_conv_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
     return CONVOP_OK;
 }
 
-extern const struct conv_impl conv_gemm_bwd_w;
-const struct conv_impl conv_gemm_bwd_w = {
+extern const struct conv_impl cvp_conv_gemm_bwd_w;
+const struct conv_impl cvp_conv_gemm_bwd_w = {
     .name = "gemm",
     .version = 1,
     .applicable = applicable,

@@ -16,19 +16,19 @@ struct blocks {
 
 static struct blocks plan_blocks(const struct conv_problem *p)
 {
-    struct blocks b = {.matmul = conv_matmul_for(p), .rows = p->ic / p->g * conv_taps(p)};
-    int64_t all = conv_dst_pixels(p), ocg = p->oc / p->g;
-    int pointwise = conv_is_pointwise(p);
-    b.pixels = conv_pixel_block(p, pointwise ? 1 : b.rows, all);
+    struct blocks b = {.matmul = cvp_conv_matmul_for(p), .rows = p->ic / p->g * cvp_conv_taps(p)};
+    int64_t all = cvp_conv_dst_pixels(p), ocg = p->oc / p->g;
+    int pointwise = cvp_conv_is_pointwise(p);
+    b.pixels = cvp_conv_pixel_block(p, pointwise ? 1 : b.rows, all);
     while (b.pixels > 64 && p->mb * p->g * cvp_ceil_div(all, b.pixels) < CONV_MIN_TASKS)
         b.pixels = cvp_ceil_div(b.pixels, 2);
     b.per_image = cvp_ceil_div(all, b.pixels);
     b.tasks = p->mb * p->g * b.per_image;
     b.lanes = p->channels_last
-                  ? conv_lanes(p, &b.matmul, b.tasks, pointwise ? 0 : b.rows * b.pixels, b.pixels,
-                               ocg, b.rows)
-                  : conv_lanes(p, &b.matmul, b.tasks, pointwise ? 0 : b.rows * b.pixels, ocg,
-                               b.pixels, b.rows);
+                  ? cvp_conv_lanes(p, &b.matmul, b.tasks, pointwise ? 0 : b.rows * b.pixels,
+                                   b.pixels, ocg, b.rows)
+                  : cvp_conv_lanes(p, &b.matmul, b.tasks, pointwise ? 0 : b.rows * b.pixels, ocg,
+                                   b.pixels, b.rows);
     return b;
 }
 
@@ -57,23 +57,23 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
     const struct blocks *b = &job->blocks;
     int64_t block = task % b->per_image, g = task / b->per_image % p->g;
     int64_t n = task / b->per_image / p->g;
-    int64_t y0 = block * b->pixels, y1 = cvp_min_i64(y0 + b->pixels, conv_dst_pixels(p));
+    int64_t y0 = block * b->pixels, y1 = cvp_min_i64(y0 + b->pixels, cvp_conv_dst_pixels(p));
     int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
-    const void *image = conv_at(p, job->t->src, n * p->src.n + g * icg * p->src.c);
-    const void *weights = conv_at(p, job->t->weights, g * ocg * b->rows);
-    void *dst = conv_at_mut(p, job->t->out, n * p->dst.n + g * ocg * p->dst.c + y0 * p->dst.w);
+    const void *image = cvp_conv_at(p, job->t->src, n * p->src.n + g * icg * p->src.c);
+    const void *weights = cvp_conv_at(p, job->t->weights, g * ocg * b->rows);
+    void *dst = cvp_conv_at_mut(p, job->t->out, n * p->dst.n + g * ocg * p->dst.c + y0 * p->dst.w);
 
     const void *col = columns;
     int64_t ld = p->channels_last ? b->rows : y1 - y0;
-    if (conv_is_pointwise(p)) {
-        ld = p->channels_last ? p->ic : conv_src_pixels(p);
-        col = conv_at(p, image, p->channels_last ? y0 * p->ic : y0);
+    if (cvp_conv_is_pointwise(p)) {
+        ld = p->channels_last ? p->ic : cvp_conv_src_pixels(p);
+        col = cvp_conv_at(p, image, p->channels_last ? y0 * p->ic : y0);
     } else {
-        conv_im2col(p, image, 0, b->rows, y0, y1, columns, ld);
+        cvp_conv_im2col(p, image, 0, b->rows, y0, y1, columns, ld);
     }
     if (job->t->bias)
         (p->type == CVP_F64 ? add_bias_f64 : add_bias_f32)(
-            p, conv_at(p, job->t->bias, g * ocg * p->bias_stride), y1 - y0, dst);
+            p, cvp_conv_at(p, job->t->bias, g * ocg * p->bias_stride), y1 - y0, dst);
 
     struct cvp_gemm gemm = {.k = b->rows, .c = dst, .accumulate = p->add || job->t->bias};
     if (p->channels_last) {
@@ -81,36 +81,36 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
         gemm.a = col, gemm.a_row = ld, gemm.a_col = 1;
         gemm.b = weights, gemm.b_row = 1, gemm.b_col = b->rows;
     } else {
-        gemm.m = ocg, gemm.n = y1 - y0, gemm.c_row = conv_dst_pixels(p);
+        gemm.m = ocg, gemm.n = y1 - y0, gemm.c_row = cvp_conv_dst_pixels(p);
         gemm.a = weights, gemm.a_row = b->rows, gemm.a_col = 1;
         gemm.b = col, gemm.b_row = ld, gemm.b_col = 1;
     }
-    conv_matmul(&b->matmul, &gemm, scratch);
+    cvp_conv_matmul(&b->matmul, &gemm, scratch);
 }
 
 static int applicable(const struct conv_problem *p, char why[CONV_WHY_SIZE])
 {
-    if (!conv_is_dense(p, why)) return 0;
+    if (!cvp_conv_is_dense(p, why)) return 0;
     struct blocks b = plan_blocks(p);
-    return conv_lanes_fit(p, &b.lanes, why);
+    return cvp_conv_lanes_fit(p, &b.lanes, why);
 }
 
 static size_t workspace(const struct conv_problem *p)
 {
     struct blocks b = plan_blocks(p);
-    return conv_lanes_bytes(&b.lanes);
+    return cvp_conv_lanes_bytes(&b.lanes);
 }
 
 static convop_status run(const struct conv_problem *p, const struct conv_operands *t,
                          const convop_context *context, void *scratch)
 {
     struct job job = {p, t, plan_blocks(p)};
-    conv_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
+    cvp_conv_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
     return CONVOP_OK;
 }
 
-extern const struct conv_impl conv_gemm_fwd;
-const struct conv_impl conv_gemm_fwd = {
+extern const struct conv_impl cvp_conv_gemm_fwd;
+const struct conv_impl cvp_conv_gemm_fwd = {
     .name = "gemm",
     .version = 1,
     .applicable = applicable,

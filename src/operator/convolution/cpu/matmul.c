@@ -7,7 +7,7 @@
 #include "src/common/size.h"
 #include "src/engine/parallel.h"
 
-struct conv_matmul conv_matmul_for(const struct conv_problem *p)
+struct conv_matmul cvp_conv_matmul_for(const struct conv_problem *p)
 {
     struct conv_matmul r = {.type = p->type, .own = cvp_gemm_kernels(p->type, p->isa)};
     /* With wide vectors convop's kernels are the faster ones, and OpenBLAS may not know the
@@ -17,7 +17,7 @@ struct conv_matmul conv_matmul_for(const struct conv_problem *p)
     return r;
 }
 
-void conv_matmul(const struct conv_matmul *matmul, const struct cvp_gemm *g, void *scratch)
+void cvp_conv_matmul(const struct conv_matmul *matmul, const struct cvp_gemm *g, void *scratch)
 {
     if (matmul->blas && cvp_blas_takes(g))
         cvp_blas_gemm(matmul->blas, matmul->type, g);
@@ -25,12 +25,12 @@ void conv_matmul(const struct conv_matmul *matmul, const struct cvp_gemm *g, voi
         cvp_gemm(matmul->own, g, scratch);
 }
 
-struct conv_lanes conv_lanes(const struct conv_problem *p, const struct conv_matmul *matmul,
-                             int64_t tasks, int64_t columns, int64_t m, int64_t n, int64_t k)
+struct conv_lanes cvp_conv_lanes(const struct conv_problem *p, const struct conv_matmul *matmul,
+                                 int64_t tasks, int64_t columns, int64_t m, int64_t n, int64_t k)
 {
     struct conv_lanes r = {.lanes = 0, .columns_bytes = SIZE_MAX, .lane_bytes = SIZE_MAX};
     size_t bytes;
-    if (!cvp_mul_size((size_t)columns, conv_element_size(p), &bytes) ||
+    if (!cvp_mul_size((size_t)columns, cvp_conv_element_size(p), &bytes) ||
         bytes > SIZE_MAX - CVP_BUFFER_ALIGN)
         return r;
     r.columns_bytes = cvp_round_up(bytes, CVP_BUFFER_ALIGN);
@@ -44,8 +44,8 @@ struct conv_lanes conv_lanes(const struct conv_problem *p, const struct conv_mat
     return r;
 }
 
-int conv_lanes_fit(const struct conv_problem *p, const struct conv_lanes *lanes,
-                   char why[CONV_WHY_SIZE])
+int cvp_conv_lanes_fit(const struct conv_problem *p, const struct conv_lanes *lanes,
+                       char why[CONV_WHY_SIZE])
 {
     if (lanes->lanes > 0) return 1;
     snprintf(why, CONV_WHY_SIZE, "needs %zu bytes of workspace, the limit is %zu",
@@ -68,15 +68,15 @@ static void run_range(void *arg, int lane, int64_t begin, int64_t end)
         run->task(run->job, i, columns, columns + run->lanes->columns_bytes);
 }
 
-void conv_run_tasks(const convop_context *context, const struct conv_lanes *lanes, int64_t tasks,
-                    conv_task *task, const void *job, void *workspace)
+void cvp_conv_run_tasks(const convop_context *context, const struct conv_lanes *lanes,
+                        int64_t tasks, conv_task *task, const void *job, void *workspace)
 {
     struct run run = {task, job, lanes, workspace};
     cvp_parallel_on(context, lanes->lanes, tasks, run_range, &run);
 }
 
-int64_t conv_pixel_block(const struct conv_problem *p, int64_t rows, int64_t pixels)
+int64_t cvp_conv_pixel_block(const struct conv_problem *p, int64_t rows, int64_t pixels)
 {
-    int64_t fit = CONV_COLUMNS_BYTES / (int64_t)conv_element_size(p) / cvp_max_i64(rows, 1);
+    int64_t fit = CONV_COLUMNS_BYTES / (int64_t)cvp_conv_element_size(p) / cvp_max_i64(rows, 1);
     return cvp_min_i64(pixels, cvp_min_i64(1024, cvp_max_i64(64, fit / 32 * 32)));
 }

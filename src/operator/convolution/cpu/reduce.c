@@ -44,8 +44,8 @@ static convop_status run(const struct conv_problem *p, const struct conv_operand
     return CONVOP_OK;
 }
 
-extern const struct conv_impl conv_reduce_bwd_b;
-const struct conv_impl conv_reduce_bwd_b = {
+extern const struct conv_impl cvp_conv_reduce_bwd_b;
+const struct conv_impl cvp_conv_reduce_bwd_b = {
     .name = "reduce",
     .version = 1,
     .applicable = applicable,

@@ -46,21 +46,21 @@ static convop_status run_fwd(const struct conv_problem *p, const struct conv_ope
                              const convop_context *context, void *scratch)
 {
     (void)scratch;
-    return run(p, t, context, p->mb * p->oc * conv_dst_pixels(p), fwd_f32, fwd_f64);
+    return run(p, t, context, p->mb * p->oc * cvp_conv_dst_pixels(p), fwd_f32, fwd_f64);
 }
 
 static convop_status run_bwd_d(const struct conv_problem *p, const struct conv_operands *t,
                                const convop_context *context, void *scratch)
 {
     (void)scratch;
-    return run(p, t, context, p->mb * p->ic * conv_src_pixels(p), bwd_d_f32, bwd_d_f64);
+    return run(p, t, context, p->mb * p->ic * cvp_conv_src_pixels(p), bwd_d_f32, bwd_d_f64);
 }
 
 static convop_status run_bwd_w(const struct conv_problem *p, const struct conv_operands *t,
                                const convop_context *context, void *scratch)
 {
     (void)scratch;
-    return run(p, t, context, p->oc * (p->ic / p->g) * conv_taps(p), bwd_w_f32, bwd_w_f64);
+    return run(p, t, context, p->oc * (p->ic / p->g) * cvp_conv_taps(p), bwd_w_f32, bwd_w_f64);
 }
 
 #define REFERENCE(row, run_row)                                                                    \
@@ -72,7 +72,8 @@ static convop_status run_bwd_w(const struct conv_problem *p, const struct conv_o
         .run = run_row,                                                                            \
     }
 
-extern const struct conv_impl conv_reference_fwd, conv_reference_bwd_d, conv_reference_bwd_w;
-REFERENCE(conv_reference_fwd, run_fwd);
-REFERENCE(conv_reference_bwd_d, run_bwd_d);
-REFERENCE(conv_reference_bwd_w, run_bwd_w);
+extern const struct conv_impl cvp_conv_reference_fwd, cvp_conv_reference_bwd_d,
+    cvp_conv_reference_bwd_w;
+REFERENCE(cvp_conv_reference_fwd, run_fwd);
+REFERENCE(cvp_conv_reference_bwd_d, run_bwd_d);
+REFERENCE(cvp_conv_reference_bwd_w, run_bwd_w);
