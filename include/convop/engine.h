@@ -6,8 +6,12 @@
  * reads such a variable is not run and passes the error on to what it writes. The error stays until
  * a task that does not read the variable has written it; until then every wait reports it.
  *
- * Kinds: the naive engine runs a task inside push, in the caller's thread; the threaded one in
- * worker threads. Both have the same rules and give the same results. Since 0.1. */
+ * Kinds: the naive engine runs a task inside push, in the caller's thread, one at a time; what a task
+ * pushes runs after that task has ended. The threaded one runs tasks in worker threads. Both have the
+ * same rules and give the same results.
+ *
+ * Forks: in a forked child an engine of the parent can only be destroyed; other calls return STATE.
+ * Tasks that were pending are the parent's: the child neither runs nor destroys them. Since 0.1. */
 #ifndef CONVOP_ENGINE_H
 #define CONVOP_ENGINE_H
 
@@ -91,7 +95,7 @@ CONVOP_API convop_status convop_engine_push(convop_engine *engine, const convop_
  *          from one of this engine's tasks, where it could wait for itself; INVALID */
 CONVOP_API convop_status convop_engine_wait(convop_engine *engine, convop_var var);
 
-/** Waits until everything pushed so far has ended.
+/** Waits until everything pushed so far has ended, and what those tasks push.
  *  @return the first error that is still on a variable, in the order in which tasks failed */
 CONVOP_API convop_status convop_engine_wait_all(convop_engine *engine);
 

@@ -51,6 +51,7 @@ typedef struct convop_op_args {
     const convop_context *context;  /* NULL: the process default */
     void *stream;
     size_t workspace_limit; /* bytes that plan() may ask for at most */
+    unsigned constants;     /* bit i: input i stays the same until end(), and plan() may read it */
 } convop_op_args;
 
 /** The descriptor. Const, outlives its registration. Functions return a status and, on failure,
@@ -85,13 +86,17 @@ typedef struct convop_op {
     convop_status (*infer_type)(const void *params, int num_inputs, DLDataType *inputs,
                                 int num_outputs, DLDataType *outputs);
 
-    /* Decides for these shapes, dtypes and requests; reads no element. Fills plan (plan_size bytes,
-     * zeroed, 16-byte aligned) and the scratch that run() needs. */
+    /* Decides for these shapes, strides, dtypes and requests; reads no element but of constants,
+     * and keeps nothing on failure. Fills plan (plan_size bytes, zeroed, 16-byte aligned) and the
+     * scratch that run() needs. A plan of an instance serves many runs, with other addresses each
+     * time. */
     size_t plan_size;
     convop_status (*plan)(const convop_op_args *args, void *plan, size_t *workspace_bytes);
     /* Computes. The plan is read only, so one plan may run in many threads; workspace is 64-byte
      * aligned. */
     convop_status (*run)(const convop_op_args *args, const void *plan, void *workspace);
+    /* Gives back what plan() took; called once for each plan that was made. NULL: nothing. */
+    void (*end)(void *plan);
 
     const convop_attr *attrs;
     size_t num_attrs;

@@ -129,6 +129,6 @@ void convop_context_destroy(convop_context **context)
 
 int convop_context_num_threads(const convop_context *context)
 {
-    const convop_context *c;
+    const convop_context *c = NULL;
     return cvp_context_get(context, &c) == CONVOP_OK ? c->num_threads : 0;
 }

@@ -63,7 +63,7 @@ void cvp_parallel(const convop_context *context, int64_t n, cvp_range_body *body
 void cvp_parallel_on(const convop_context *context, int max_lanes, int64_t n, cvp_range_body *body,
                      void *arg)
 {
-    const convop_context *c;
+    const convop_context *c = NULL;
     if (n <= 0) return;
     if (n == 1 || max_lanes == 1 || inside || cvp_context_get(context, &c) != CONVOP_OK ||
         c->num_threads == 1) {
@@ -82,6 +82,6 @@ void cvp_parallel_on(const convop_context *context, int max_lanes, int64_t n, cv
 
 int cvp_lanes(const convop_context *context)
 {
-    const convop_context *c;
+    const convop_context *c = NULL;
     return cvp_context_get(context, &c) == CONVOP_OK ? c->num_threads : 1;
 }

@@ -1,38 +1,63 @@
-/* Strided copies: the inner loop runs along the dimension where the target's stride is smallest,
- * the others are one flat range that a parallel loop shares out. */
+/* Strided copies: the inner loop runs along the axis where the target's stride is smallest, the
+ * others are one flat range that a parallel loop shares out. */
 #include "src/operator/copy.h"
 
+#include "src/common/half.h"
+#include "src/common/tensor.h"
 #include "src/engine/parallel.h"
 
 /* Elements as plain words: what they mean does not matter here, and they may be anybody's. */
 typedef uint16_t __attribute__((may_alias)) word2;
 typedef uint32_t __attribute__((may_alias)) word4;
 typedef uint64_t __attribute__((may_alias)) word8;
+typedef float __attribute__((may_alias)) single;
 
 struct axis {
     int64_t size, to, from;
 };
 
+typedef void copy_line(void *to, const void *from, struct axis line);
+
+#define COPY_LINE(name, to_type, from_type, convert)                                               \
+    static void name(void *to_, const void *from_, struct axis line)                               \
+    {                                                                                              \
+        to_type *to = to_;                                                                         \
+        const from_type *from = from_;                                                             \
+        if (line.to == 1 && line.from == 1)                                                        \
+            for (int64_t i = 0; i < line.size; i++) to[i] = convert(from[i]);                      \
+        else                                                                                       \
+            for (int64_t i = 0; i < line.size; i++)                                                \
+                to[i * line.to] = convert(from[i * line.from]);                                    \
+    }
+#define AS_IT_IS(x) (x)
+COPY_LINE(copy2, word2, word2, AS_IT_IS)
+COPY_LINE(copy4, word4, word4, AS_IT_IS)
+COPY_LINE(copy8, word8, word8, AS_IT_IS)
+COPY_LINE(f16_to_single, single, word2, cvp_float_of_f16)
+COPY_LINE(bf16_to_single, single, word2, cvp_float_of_bf16)
+COPY_LINE(single_to_f16, word2, single, cvp_f16_of_float)
+COPY_LINE(single_to_bf16, word2, single, cvp_bf16_of_float)
+
+static copy_line *line_for(DLDataType to, DLDataType from)
+{
+    if (to.bits == from.bits) return to.bits == 16 ? copy2 : to.bits == 32 ? copy4 : copy8;
+    if (from.bits == 16) return from.code == kDLBfloat ? bf16_to_single : f16_to_single;
+    return to.code == kDLBfloat ? single_to_bf16 : single_to_f16;
+}
+
 struct job {
-    size_t size;
+    copy_line *copy;
     int outer; /* axes in front of the inner one */
     struct axis axis[CONVOP_MAX_DIMS];
     char *to;
     const char *from;
+    int64_t to_size, from_size; /* bytes of an element */
 };
-
-#define COPY_LINE(type)                                                                            \
-    do {                                                                                           \
-        type *t = (type *)(void *)to;                                                              \
-        const type *f = (const type *)(const void *)from;                                          \
-        for (int64_t i = 0; i < line.size; i++) t[i * line.to] = f[i * line.from];                 \
-    } while (0)
 
 static void copy_lines(void *arg, int lane, int64_t begin, int64_t end)
 {
     (void)lane;
     const struct job *job = arg;
-    const struct axis line = job->axis[job->outer];
     for (int64_t l = begin; l < end; l++) {
         int64_t rest = l, to_at = 0, from_at = 0;
         for (int i = job->outer - 1; i >= 0; i--) {
@@ -41,37 +66,36 @@ static void copy_lines(void *arg, int lane, int64_t begin, int64_t end)
             to_at += at * job->axis[i].to;
             from_at += at * job->axis[i].from;
         }
-        char *to = job->to + to_at * (int64_t)job->size;
-        const char *from = job->from + from_at * (int64_t)job->size;
-        switch (job->size) {
-        case 2: COPY_LINE(word2); break;
-        case 4: COPY_LINE(word4); break;
-        default: COPY_LINE(word8); break;
-        }
+        job->copy(job->to + to_at * job->to_size, job->from + from_at * job->from_size,
+                  job->axis[job->outer]);
     }
 }
 
-void cvp_copy_strided(const convop_context *context, size_t size, int ndim, const int64_t *sizes,
-                      void *to, const int64_t *to_strides, const void *from,
-                      const int64_t *from_strides)
+/* Axes by falling stride of the target; those of size 1, whose stride means nothing, in front. */
+static int comes_before(struct axis a, struct axis b)
 {
-    struct job job = {.size = size, .outer = ndim - 1, .to = to, .from = from};
+    if ((a.size == 1) != (b.size == 1)) return a.size == 1;
+    return a.to > b.to;
+}
+
+void cvp_copy_strided(const convop_context *context, int ndim, const int64_t *sizes, void *to,
+                      const int64_t *to_strides, DLDataType to_type, const void *from,
+                      const int64_t *from_strides, DLDataType from_type)
+{
+    struct job job = {.copy = line_for(to_type, from_type),
+                      .outer = ndim - 1,
+                      .to = to,
+                      .from = from,
+                      .to_size = (int64_t)cvp_dtype_size(to_type),
+                      .from_size = (int64_t)cvp_dtype_size(from_type)};
     int64_t lines = 1;
     for (int i = 0; i < ndim; i++) {
         if (sizes[i] == 0) return;
-        /* Insertion by falling stride of the target. */
+        struct axis axis = {sizes[i], to_strides[i], from_strides[i]};
         int at = i;
-        while (at > 0 && job.axis[at - 1].to < to_strides[i]) {
+        for (; at > 0 && comes_before(axis, job.axis[at - 1]); at--)
             job.axis[at] = job.axis[at - 1];
-            at--;
-        }
-        job.axis[at] = (struct axis){sizes[i], to_strides[i], from_strides[i]};
-    }
-    /* Axes of size 1 may have any stride: they must not be the inner one. */
-    for (int i = ndim - 1; i > 0 && job.axis[ndim - 1].size == 1; i--) {
-        struct axis last = job.axis[ndim - 1];
-        for (int j = ndim - 1; j > 0; j--) job.axis[j] = job.axis[j - 1];
-        job.axis[0] = last;
+        job.axis[at] = axis;
     }
     for (int i = 0; i < job.outer; i++) lines *= job.axis[i].size;
     cvp_parallel(context, lines, copy_lines, &job);

@@ -71,13 +71,19 @@ static convop_status set_pair(const convop_op *op, const char *key, const char *
     return set_field(op, index, value, params);
 }
 
-static convop_status fill(const convop_op *op, size_t n, const char *const *keys,
-                          const char *const *values, void *params, unsigned char *given)
+static convop_status set_defaults(const convop_op *op, void *params)
 {
     memcpy(params, &op->params_size, sizeof op->params_size);
     for (size_t i = 0; i < op->num_fields; i++)
         if (op->fields[i].default_text)
             CVP_RETURN_IF_ERROR(set_field(op, i, op->fields[i].default_text, params));
+    return CONVOP_OK;
+}
+
+static convop_status fill(const convop_op *op, size_t n, const char *const *keys,
+                          const char *const *values, void *params, unsigned char *given)
+{
+    CVP_RETURN_IF_ERROR(set_defaults(op, params));
     for (size_t i = 0; i < n; i++) {
         if (!keys[i]) return convop_fail(CONVOP_E_INVALID, "%s: keys[%zu] is NULL", op->name, i);
         CVP_RETURN_IF_ERROR(set_pair(op, keys[i], values[i], params, given));
@@ -147,4 +153,13 @@ convop_status cvp_params_check(const convop_op *op, const void *params)
                 cvp_field_check_value(&site, (const char *)params + field->twin_offset));
     }
     return op->check ? op->check(params) : CONVOP_OK;
+}
+
+convop_status cvp_params_read(const convop_op *op, const void *from, void *to)
+{
+    if (!from) return convop_fail(CONVOP_E_INVALID, "%s: params is NULL", op->name);
+    memset(to, 0, op->params_size);
+    CVP_RETURN_IF_ERROR(set_defaults(op, to));
+    CVP_RETURN_IF_ERROR(cvp_read_struct(to, op->params_size, from, op->name));
+    return cvp_params_check(op, to);
 }

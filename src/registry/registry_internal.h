@@ -16,4 +16,8 @@ int cvp_op_num_outputs(const convop_op *op, const void *params);
 /* Checks a typed struct that a caller filled: struct_size, every field's limits, op->check. */
 convop_status cvp_params_check(const convop_op *op, const void *params);
 
+/* Reads a caller's typed struct, which may be smaller or larger than ours, into params_size bytes:
+ * what it lacks gets its default. Checks it as above. */
+convop_status cvp_params_read(const convop_op *op, const void *from, void *to);
+
 #endif

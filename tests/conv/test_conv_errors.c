@@ -209,10 +209,6 @@ static void dtypes_strides_devices(void **state)
         k->c.src.tensor.device.device_type = kDLCUDA;
         k->c.src.tensor.data = (void *)(uintptr_t)64;
     });
-    REFUSE(forward, CONVOP_E_UNSUPPORTED, "float16", {
-        struct box *all[] = {&k->c.src, &k->c.weights, &k->c.bias, &k->c.dst};
-        for (int i = 0; i < 4; i++) all[i]->tensor.dtype.bits = 16;
-    });
     REFUSE(forward, CONVOP_E_UNSUPPORTED, "int32", {
         struct box *all[] = {&k->c.src, &k->c.weights, &k->c.bias, &k->c.dst};
         for (int i = 0; i < 4; i++) all[i]->tensor.dtype.code = kDLInt;

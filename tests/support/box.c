@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "tests/cases/element.h"
+
 #define CANARY 0xA5
 #define MARGIN 64
 
@@ -39,7 +41,7 @@ static int64_t set_strides(struct box *b, struct rng *r, int gaps)
     return span;
 }
 
-void box_create(struct box *b, struct rng *r, int bits, int axes, int channels_last,
+void box_create(struct box *b, struct rng *r, int type, int axes, int channels_last,
                 const int64_t ncdhw[5], int gaps, int skew)
 {
     memset(b, 0, sizeof *b);
@@ -48,7 +50,7 @@ void box_create(struct box *b, struct rng *r, int bits, int axes, int channels_l
     b->tensor.ndim = axes == 0 ? 1 : axes + 2;
     for (int i = 0; i < 5; i++)
         if (dim_of(b, i) >= 0) b->shape[dim_of(b, i)] = ncdhw[i];
-    size_t size = (size_t)bits / 8;
+    size_t size = (size_t)type / 8;
     int64_t span = set_strides(b, r, gaps);
     b->bytes = 2 * MARGIN + ((size_t)span + (size_t)skew) * size;
     b->memory = malloc(b->bytes);
@@ -57,8 +59,8 @@ void box_create(struct box *b, struct rng *r, int bits, int axes, int channels_l
     b->tensor.data = b->memory + MARGIN;
     b->tensor.byte_offset = (uint64_t)skew * size;
     b->tensor.device.device_type = kDLCPU;
-    b->tensor.dtype.code = kDLFloat;
-    b->tensor.dtype.bits = (uint8_t)bits;
+    b->tensor.dtype.code = type == BOX_BF16 ? kDLBfloat : kDLFloat;
+    b->tensor.dtype.bits = (uint8_t)(size * 8);
     b->tensor.dtype.lanes = 1;
     b->tensor.shape = b->shape;
     b->tensor.strides = !gaps && rng_chance(r, 50) ? NULL : b->strides;
@@ -92,23 +94,14 @@ static size_t offset(const struct box *b, const int64_t at[5])
 
 double box_get(const struct box *b, const int64_t at[5])
 {
-    const unsigned char *from = b->memory + offset(b, at);
-    if (b->tensor.dtype.bits == 64) {
-        double v;
-        memcpy(&v, from, sizeof v);
-        return v;
-    }
-    float v;
-    memcpy(&v, from, sizeof v);
-    return (double)v;
+    return element_get(b->tensor.dtype, b->memory + offset(b, at));
 }
 
 void box_set(struct box *b, const int64_t at[5], double value)
 {
-    size_t o = offset(b, at), size = b->tensor.dtype.bits / 8;
-    float single = (float)value;
-    memcpy(b->memory + o, size == 8 ? (const void *)&value : (const void *)&single, size);
-    memset(b->owned + o, 1, size);
+    size_t o = offset(b, at);
+    element_set(b->tensor.dtype, b->memory + o, value);
+    memset(b->owned + o, 1, element_size(b->tensor.dtype));
 }
 
 void box_fill_int(struct box *b, struct rng *r, int64_t low, int64_t high)

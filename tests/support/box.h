@@ -17,9 +17,12 @@ struct box {
 
 enum { BOX_DENSE = 0, BOX_GAPS = 1 };
 
+/* What elements are. */
+enum { BOX_F16 = 16, BOX_BF16 = 17, BOX_F32 = 32, BOX_F64 = 64 };
+
 /* The logical sizes are n, c and the last `axes` of d, h, w; axes 0: {c} alone. `skew` elements of
  * offset. With BOX_GAPS strides are random but free of overlaps. */
-void box_create(struct box *b, struct rng *r, int bits, int axes, int channels_last,
+void box_create(struct box *b, struct rng *r, int type, int axes, int channels_last,
                 const int64_t ncdhw[5], int gaps, int skew);
 void box_destroy(struct box *b);
 

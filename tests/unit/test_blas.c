@@ -7,6 +7,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "convop/settings.h"
@@ -119,6 +120,9 @@ static int threads_must_fit(void *arg)
 {
     (void)arg;
     const char *why = NULL;
+#ifdef TEST_HAVE_TSAN
+    return ABSENT; /* ThreadSanitizer does not see how OpenBLAS's threads wait for each other */
+#endif
     setenv("OPENBLAS_NUM_THREADS", "2", 1);
     const struct cvp_blas *blas = cvp_blas_get(2, 0, &why);
     if (!blas || !cvp_blas_is_threaded(blas)) return ABSENT; /* or one processor only */
@@ -201,6 +205,32 @@ static void a_forked_child_can_use_it_or_says_why(void **state)
     (void)state;
     seeded.state = test_seed(13);
     run_child(forks, NULL);
+}
+
+static void *opens(void *arg)
+{
+    const char *why;
+    *(const struct cvp_blas **)arg = cvp_blas_get(1, 1, &why);
+    return NULL;
+}
+
+static int race(void *arg)
+{
+    (void)arg;
+    pthread_t threads[4];
+    const struct cvp_blas *got[4];
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    for (int i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, opens, &got[i]) == 0);
+    for (int i = 0; i < 4; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+    if (!got[0]) return ABSENT;
+    for (int i = 0; i < 4; i++) CHECK(got[i] == got[0]);
+    return RIGHT;
+}
+
+static void threads_may_open_it_together(void **state)
+{
+    (void)state;
+    run_child(race, NULL);
 }
 
 static int no_memory(void *arg)
@@ -306,6 +336,7 @@ int main(void)
         cmocka_unit_test(its_threads_must_fit),
         cmocka_unit_test(a_setting_that_gives_none_says_why),
         cmocka_unit_test(a_forked_child_can_use_it_or_says_why),
+        cmocka_unit_test(threads_may_open_it_together),
         cmocka_unit_test(without_memory_the_next_call_tries_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,11 +8,15 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/probe.h"
 
-/* A measurement is the best of three intervals of 33 ms, so that neighbours count little. */
-#define INTERVALS     3
-#define INTERVAL_MS   33.0
-#define HEAD_START_MS 1.0   /* for all threads to have begun */
-#define FMA_ROUNDS    20000 /* a fraction of a millisecond */
+/* A measurement is the best of many short windows: neighbours take whole time slices, and what is
+ * left between them shows what the machine can do. */
+#define WINDOWS       20
+#define WINDOW_MS     5.0
+#define HEAD_START_MS 1.0 /* for all threads to have begun */
+
+/* Work between two looks at the clock: some hundredths of a millisecond. */
+#define FMA_ROUNDS 20000
+#define READ_CHUNK ((size_t)1 << 20)
 
 #define SMALLEST_SET 14 /* 2^14 = 16 KiB: a part of any first-level cache */
 #define LARGEST_SET  28 /* 2^28 = 256 MiB: beyond any cache */
@@ -20,9 +24,9 @@
 struct lane {
     int type; /* of the fma loop; -1: reads */
     unsigned char *memory;
-    size_t bytes;
-    double start; /* when the interval begins, for all lanes */
-    double rate;  /* out: flops or bytes a millisecond */
+    size_t bytes, at;
+    double start;         /* when the first window begins, for all lanes */
+    double done[WINDOWS]; /* out: flops or bytes in each */
 };
 
 static double now_ms(void)
@@ -32,41 +36,45 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static double work(const struct lane *l)
+static double work(struct lane *l)
 {
     if (l->type >= 0) return probe_kernels()->fma[l->type](FMA_ROUNDS);
-    size_t passes = ((size_t)1 << 20) / l->bytes + 1;
-    for (size_t i = 0; i < passes; i++) probe_kernels()->read(l->memory, l->bytes);
-    return (double)(passes * l->bytes);
+    double done = 0;
+    while (done < (double)READ_CHUNK) {
+        size_t chunk = l->bytes - l->at < READ_CHUNK ? l->bytes - l->at : READ_CHUNK;
+        probe_kernels()->read(l->memory + l->at, chunk);
+        l->at = (l->at + chunk) % l->bytes;
+        done += (double)chunk;
+    }
+    return done;
 }
 
-/* Works before the interval too, so that the clock of the core is up and the memory is warm. */
+/* Works before the first window too, so that the core's clock is up and the memory is warm. */
 static void *run_lane(void *arg)
 {
     struct lane *l = arg;
-    do {
-        work(l);
-    } while (now_ms() < l->start);
-    double begin = now_ms(), end = begin, done = 0;
-    while (end < l->start + INTERVAL_MS) {
-        done += work(l);
-        end = now_ms();
+    for (;;) {
+        double done = work(l), window = (now_ms() - l->start) / WINDOW_MS;
+        if (window >= WINDOWS) return NULL;
+        if (window >= 0) l->done[(int)window] += done;
     }
-    l->rate = end > begin ? done / (end - begin) : 0;
-    return NULL;
 }
 
 /* All lanes at once; a thread that cannot be had counts for nothing. */
-static double run_interval(struct lane *lanes, pthread_t *ids, int threads)
+static double run_lanes(struct lane *lanes, pthread_t *ids, int threads)
 {
-    double start = now_ms() + HEAD_START_MS, rate = 0;
+    double start = now_ms() + HEAD_START_MS, best = 0;
     int made = 1;
     for (int i = 0; i < threads; i++) lanes[i].start = start;
     while (made < threads && pthread_create(&ids[made], NULL, run_lane, &lanes[made]) == 0) made++;
     run_lane(&lanes[0]);
     for (int i = 1; i < made; i++) pthread_join(ids[i], NULL);
-    for (int i = 0; i < made; i++) rate += lanes[i].rate;
-    return rate;
+    for (int w = 0; w < WINDOWS; w++) {
+        double sum = 0;
+        for (int i = 0; i < made; i++) sum += lanes[i].done[w];
+        if (sum > best) best = sum;
+    }
+    return best / WINDOW_MS;
 }
 
 /* Flops or bytes a millisecond; 0 if there is no memory. */
@@ -75,7 +83,7 @@ static double measure(int type, int threads, size_t bytes)
     struct lane *lanes = calloc((size_t)threads, sizeof *lanes);
     pthread_t *ids = calloc((size_t)threads, sizeof *ids);
     size_t part = bytes / (size_t)threads / 4096 * 4096 + 4096;
-    double best = 0;
+    double rate = 0;
     int ready = lanes && ids;
     for (int i = 0; ready && i < threads; i++) {
         lanes[i].type = type;
@@ -85,14 +93,11 @@ static double measure(int type, int threads, size_t bytes)
         ready = lanes[i].memory != NULL;
         if (ready) memset(lanes[i].memory, 1, part);
     }
-    for (int i = 0; ready && i < INTERVALS; i++) {
-        double rate = run_interval(lanes, ids, threads);
-        if (rate > best) best = rate;
-    }
+    if (ready) rate = run_lanes(lanes, ids, threads);
     for (int i = 0; lanes && i < threads; i++) free(lanes[i].memory);
     free(ids);
     free(lanes);
-    return best;
+    return rate;
 }
 
 static double peak[NUM_TYPES], bandwidth[LARGEST_SET + 1];

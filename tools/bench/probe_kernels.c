@@ -5,9 +5,11 @@
 #include "tools/bench/probe.h"
 
 #define CHAINS 12
+/* On every loop over the chains, or they live in memory. */
+#define UNROLL _Pragma("GCC unroll 12")
 
 /* Where results go, so that no loop is dropped. */
-static volatile double sink;
+static _Thread_local volatile double sink;
 static volatile double one_less = 0.999999, little = 1e-6;
 
 #define PROBE_FMA(name, type, width, target)                                                       \
@@ -15,12 +17,12 @@ static volatile double one_less = 0.999999, little = 1e-6;
     {                                                                                              \
         typedef type vector __attribute__((vector_size(width)));                                   \
         vector x[CHAINS], a = (vector){0} + (type)one_less, b = (vector){0} + (type)little;        \
-        for (int i = 0; i < CHAINS; i++) x[i] = (vector){0} + (type)(i + 2);                       \
+        UNROLL for (int i = 0; i < CHAINS; i++) x[i] = (vector){0} + (type)(i + 2);                \
         for (int64_t r = 0; r < rounds; r++) {                                                     \
-            _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++) x[i] = x[i] * a + b;         \
+            UNROLL for (int i = 0; i < CHAINS; i++) x[i] = x[i] * a + b;                           \
         }                                                                                          \
         vector sum = x[0];                                                                         \
-        for (int i = 1; i < CHAINS; i++) sum += x[i];                                              \
+        UNROLL for (int i = 1; i < CHAINS; i++) sum += x[i];                                       \
         sink = (double)sum[0];                                                                     \
         return 2.0 * CHAINS * (double)(width / sizeof(type)) * (double)rounds;                     \
     }

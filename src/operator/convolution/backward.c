@@ -86,9 +86,15 @@ static convop_status check_inputs(const convop_op_args *args)
     return CONVOP_OK;
 }
 
-static convop_status plan(const convop_op_args *args, void *plan_, size_t *workspace_bytes)
+static void end(void *plan_)
 {
     struct backward_plan *plan = plan_;
+    for (int i = 0; i < NUM_OUTPUTS; i++) cvp_conv_plan_end(&plan->of[i]);
+}
+
+static convop_status plan_gradients(const convop_op_args *args, struct backward_plan *plan,
+                                    size_t *workspace_bytes)
+{
     const DLTensor *diff_dst = args->inputs[DIFF_DST];
     *workspace_bytes = 0;
     CVP_RETURN_IF_ERROR(check_inputs(args));
@@ -105,7 +111,7 @@ static convop_status plan(const convop_op_args *args, void *plan_, size_t *works
                                                               : NULL,
                                  .bias = i == DIFF_BIAS ? args->outputs[i] : NULL,
                                  .dst = diff_dst};
-        struct conv_problem p;
+        convop_conv_problem p;
         CVP_RETURN_IF_ERROR(cvp_conv_problem_init(&p, args->params, direction_of[i],
                                                   diff_dst->dtype, &src_shape, &dst_shape, &t,
                                                   args->context, args->workspace_limit));
@@ -114,10 +120,17 @@ static convop_status plan(const convop_op_args *args, void *plan_, size_t *works
             plan->clear[i] = i != DIFF_SRC && !p.add;
             continue;
         }
-        CVP_RETURN_IF_ERROR(cvp_conv_plan_init(&plan->of[i], &p));
+        CVP_RETURN_IF_ERROR(cvp_conv_plan_init(&plan->of[i], &p, args->context));
         if (plan->of[i].bytes > *workspace_bytes) *workspace_bytes = plan->of[i].bytes;
     }
     return CONVOP_OK;
+}
+
+static convop_status plan(const convop_op_args *args, void *plan_, size_t *workspace_bytes)
+{
+    convop_status status = plan_gradients(args, plan_, workspace_bytes);
+    if (status != CONVOP_OK) end(plan_);
+    return status;
 }
 
 /* Zero for any dtype, spread over the tensor by strides of 0. */
@@ -127,8 +140,8 @@ static void clear(const convop_context *context, const DLTensor *t)
     static const int64_t no_strides[CONVOP_MAX_DIMS] = {0};
     int64_t strides[CONVOP_MAX_DIMS];
     cvp_tensor_strides(t, strides);
-    cvp_copy_strided(context, cvp_dtype_size(t->dtype), t->ndim, t->shape, cvp_tensor_data(t),
-                     strides, &zero, no_strides);
+    cvp_copy_strided(context, t->ndim, t->shape, cvp_tensor_data(t), strides, t->dtype, &zero,
+                     no_strides, t->dtype);
 }
 
 static convop_status run(const convop_op_args *args, const void *plan_, void *workspace)
@@ -137,7 +150,7 @@ static convop_status run(const convop_op_args *args, const void *plan_, void *wo
     for (int i = 0; i < args->num_outputs; i++) {
         if (plan->clear[i]) clear(args->context, args->outputs[i]);
         if (!plan->of[i].impl) continue;
-        struct conv_operands t = {
+        convop_conv_operands t = {
             .dst = cvp_tensor_data(args->inputs[DIFF_DST]),
             .src = i == DIFF_WEIGHTS ? cvp_tensor_data(args->inputs[SRC]) : NULL,
             .weights = i == DIFF_SRC ? cvp_tensor_data(args->inputs[WEIGHTS]) : NULL,
@@ -166,4 +179,5 @@ CONVOP_OP(_backward_Convolution) = {
     .plan_size = sizeof(struct backward_plan),
     .plan = plan,
     .run = run,
+    .end = end,
 };

@@ -57,22 +57,30 @@ static convop_status plan(const convop_op_args *args, void *plan_, size_t *works
                              .weights = args->inputs[WEIGHTS],
                              .bias = args->num_inputs > BIAS ? args->inputs[BIAS] : NULL,
                              .dst = dst};
-    struct conv_problem p;
+    convop_conv_problem p;
     CVP_RETURN_IF_ERROR(cvp_conv_problem_init(&p, args->params, CONVOP_FWD, src->dtype, &src_shape,
                                               &dst_shape, &t, args->context,
                                               args->workspace_limit));
     p.add = args->requests[0] == CONVOP_REQ_ADD;
     if (p.mb == 0) return CONVOP_OK;
-    CVP_RETURN_IF_ERROR(cvp_conv_plan_init(plan, &p));
+    CVP_RETURN_IF_ERROR(cvp_conv_plan_init(plan, &p, args->context));
     *workspace_bytes = plan->bytes;
-    return CONVOP_OK;
+    if (!(args->constants >> WEIGHTS & 1)) return CONVOP_OK;
+    convop_status status = cvp_conv_plan_prepare(plan, cvp_tensor_data(args->inputs[WEIGHTS]));
+    if (status != CONVOP_OK) cvp_conv_plan_end(plan);
+    return status;
+}
+
+static void end(void *plan)
+{
+    cvp_conv_plan_end(plan);
 }
 
 static convop_status run(const convop_op_args *args, const void *plan_, void *workspace)
 {
     const struct conv_plan *plan = plan_;
     if (!plan->impl) return CONVOP_OK; /* nothing is asked for, or the batch is empty */
-    struct conv_operands t = {
+    convop_conv_operands t = {
         .src = cvp_tensor_data(args->inputs[SRC]),
         .weights = cvp_tensor_data(args->inputs[WEIGHTS]),
         .bias = args->num_inputs > BIAS ? cvp_tensor_data(args->inputs[BIAS]) : NULL,
@@ -104,6 +112,7 @@ CONVOP_OP(Convolution) = {
     .plan_size = sizeof(struct conv_plan),
     .plan = plan,
     .run = run,
+    .end = end,
     .attrs = attrs,
     .num_attrs = 1,
 };

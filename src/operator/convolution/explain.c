@@ -30,8 +30,8 @@ static convop_status check_tensors(const convop_conv_params *p, const struct con
                .src = src, .weights = &weights, .dst = dst, .names = cvp_conv_forward_names});
 }
 
-static void fill_row(convop_conv_row *row, const struct conv_impl *impl,
-                     const struct conv_plan *plan, int chosen)
+static void fill_row(convop_conv_row *row, const convop_conv_impl *impl,
+                     const struct conv_plan *plan, size_t copies, int chosen)
 {
     memset(row, 0, sizeof *row);
     row->name = impl->name;
@@ -39,7 +39,7 @@ static void fill_row(convop_conv_row *row, const struct conv_impl *impl,
     row->applicable = impl->applicable(&plan->problem, row->why_not);
     if (!row->applicable) return;
     row->why_not[0] = '\0';
-    row->workspace_bytes = plan->bytes - plan->row_bytes + impl->workspace(&plan->problem);
+    row->workspace_bytes = copies + (impl->workspace ? impl->workspace(&plan->problem) : 0);
     row->chosen = chosen;
 }
 
@@ -63,18 +63,27 @@ convop_status convop_conv_explain(const convop_conv_params *params, convop_conv_
     struct conv_tensors t = {.src = src, .weights = weights, .dst = dst};
     convop_shape src_shape, dst_shape;
     CVP_RETURN_IF_ERROR(check_tensors(&p, &t, &src_shape, &dst_shape));
-    struct conv_problem problem;
+    convop_conv_problem problem;
     CVP_RETURN_IF_ERROR(cvp_conv_problem_init(&problem, &p, direction, src->dtype, &src_shape,
                                               &dst_shape, &t, context,
                                               x.workspace ? x.workspace_bytes : SIZE_MAX));
     /* A problem that no row runs is no failure here: the rows say why. */
-    struct conv_plan plan = {.problem = problem};
-    convop_status status = cvp_conv_plan_init(&plan, &problem);
+    struct conv_plan plan;
+    convop_status status = cvp_conv_plan_init(&plan, &problem, context);
     if (status != CONVOP_OK && status != CONVOP_E_UNSUPPORTED) return status;
+    if (status != CONVOP_OK) plan.problem = problem;
+    const struct conv_rows *all = cvp_conv_rows_acquire();
+    size_t own = plan.impl && plan.impl->workspace ? plan.impl->workspace(&plan.problem) : 0;
 
     size_t room = *count, n = 0;
-    for (const struct conv_impl *const *row = cvp_conv_impls(direction); *row; row++, n++)
-        if (n < room) fill_row(&rows[n], *row, &plan, *row == plan.impl);
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->at[i]->direction != direction) continue;
+        if (n < room)
+            fill_row(&rows[n], all->at[i], &plan, plan.bytes - own, all->at[i] == plan.impl);
+        n++;
+    }
+    cvp_conv_rows_release(all);
+    cvp_conv_plan_end(&plan);
     *count = n;
     return CONVOP_OK;
 }

@@ -1,6 +1,6 @@
-/* An implementation row: one way to compute a direction of the convolution.
+/* The table of implementation rows (convop/conv_impl.h), and the choice among them.
  *
- * Adding one touches three places: its file, one line in impl_list.c, one in meson.build. Every
+ * Adding a row touches three places: its file, one line in impl_list.c, one in meson.build. Every
  * test that walks the rows then runs it. */
 #ifndef CVP_CONV_IMPL_H
 #define CVP_CONV_IMPL_H
@@ -9,58 +9,47 @@
 
 #include "src/operator/convolution/problem.h"
 
-#define CONV_WHY_SIZE 120
+/* The row that takes every problem and is the last to be chosen. */
+#define CONV_REFERENCE "reference"
 
-/* The tensors of a call. `out` is the one that the direction computes, its input counterpart is
- * NULL: CONVOP_FWD reads src, weights, bias; CONVOP_BWD_D dst, weights; CONVOP_BWD_W dst, src;
- * CONVOP_BWD_B dst. Addresses are multiples of the element's size, no more. */
-struct conv_operands {
-    const void *src, *weights, *bias, *dst;
-    void *out;
-};
-
-struct conv_impl {
-    const char *name;
-    int version; /* counts up when its speed or its results change */
-
-    /* Pure and cheap. 0: why[] says what of the problem it does not take. It may look at all of p,
-     * the workspace limit among it; p->dense may be 0. */
-    int (*applicable)(const struct conv_problem *p, char why[CONV_WHY_SIZE]);
-
-    /* Scratch bytes, at most p->workspace_limit. Only asked where it is applicable. */
-    size_t (*workspace)(const struct conv_problem *p);
-
-    /* workspace is 64-byte aligned. Overwrites out, or adds to it if p->add; without add, out is
-     * not read. */
-    convop_status (*run)(const struct conv_problem *p, const struct conv_operands *t,
-                         const convop_context *context, void *workspace);
-};
-
-/* For applicable, of rows that take compact tensors only. */
-static inline int cvp_conv_is_dense(const struct conv_problem *p, char why[CONV_WHY_SIZE])
+/* For applicable, of rows that take compact tensors of float32 or float64 only. */
+static inline int cvp_conv_is_plain(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
-    if (!p->dense)
-        snprintf(why, CONV_WHY_SIZE, "a tensor has gaps and a compact copy exceeds the workspace");
-    return p->dense;
+    if (p->dense && cvp_conv_is_wide(p)) return 1;
+    snprintf(why, CONVOP_WHY_SIZE, "%s, and a %s copy exceeds the workspace of %zu bytes",
+             p->dense ? "it computes in float32" : "a tensor has gaps",
+             p->dense ? "float32" : "compact", p->workspace_limit);
+    return 0;
 }
 
 /* Address of an element. */
-static inline const void *cvp_conv_at(const struct conv_problem *p, const void *base,
+static inline const void *cvp_conv_at(const convop_conv_problem *p, const void *base,
                                       int64_t element)
 {
     return (const char *)base + element * (int64_t)cvp_conv_element_size(p);
 }
 
-static inline void *cvp_conv_at_mut(const struct conv_problem *p, void *base, int64_t element)
+static inline void *cvp_conv_at_mut(const convop_conv_problem *p, void *base, int64_t element)
 {
     return (char *)base + element * (int64_t)cvp_conv_element_size(p);
 }
 
-/* The rows of a direction in the order in which they are tried, ended by NULL. */
-const struct conv_impl *const *cvp_conv_impls(convop_conv_direction dir);
+/* The rows of all directions, in the order in which they are tried. Immutable. */
+struct conv_rows {
+    const convop_conv_impl *const *at;
+    size_t count;
+};
 
-/* The row to run: the one that the setting "impl" names, or the first that is applicable.
- * UNSUPPORTED if there is none; the text gives each row's reason. INVALID for an unknown name. */
-convop_status cvp_conv_select(const struct conv_problem *p, const struct conv_impl **impl);
+/* The rows as of now; they stay until they are released. */
+const struct conv_rows *cvp_conv_rows_acquire(void);
+void cvp_conv_rows_release(const struct conv_rows *rows);
+
+/* The row to run: the one that `name` says ("": the first that is applicable), or NULL. */
+const convop_conv_impl *cvp_conv_find(const struct conv_rows *rows, const char *name,
+                                      const convop_conv_problem *p);
+
+/* Says why there is none: UNSUPPORTED with each row's reason, INVALID for an unknown name. */
+convop_status cvp_conv_fail_to_find(const struct conv_rows *rows, const char *name,
+                                    const convop_conv_problem *p);
 
 #endif

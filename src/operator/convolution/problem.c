@@ -9,25 +9,31 @@
 #include "src/engine/parallel.h"
 #include "src/operator/convolution/params.h"
 
-static struct conv_strides dense_strides(int64_t c, int64_t d, int64_t h, int64_t w,
+static convop_conv_strides dense_strides(int64_t c, int64_t d, int64_t h, int64_t w,
                                          int channels_last)
 {
     if (channels_last)
-        return (struct conv_strides){
+        return (convop_conv_strides){
             .n = d * h * w * c, .d = h * w * c, .h = w * c, .w = c, .c = 1};
-    return (struct conv_strides){.n = c * d * h * w, .c = d * h * w, .d = h * w, .h = w, .w = 1};
+    return (convop_conv_strides){.n = c * d * h * w, .c = d * h * w, .d = h * w, .h = w, .w = 1};
 }
 
-static struct conv_strides strides_of(const DLTensor *t, const struct conv_problem *p)
+static convop_conv_strides strides_of(const DLTensor *t, const convop_conv_problem *p)
 {
     int64_t s[CONVOP_MAX_DIMS];
     cvp_tensor_strides(t, s);
     const int64_t *spatial = s + (p->channels_last ? 1 : 2);
-    struct conv_strides r = {.n = s[0], .c = p->channels_last ? s[t->ndim - 1] : s[1]};
+    convop_conv_strides r = {.n = s[0], .c = p->channels_last ? s[t->ndim - 1] : s[1]};
     r.w = spatial[p->axes - 1];
     if (p->axes > 1) r.h = spatial[p->axes - 2];
     if (p->axes > 2) r.d = spatial[0];
     return r;
+}
+
+static int is_supported(DLDataType t)
+{
+    return (t.code == kDLFloat && (t.bits == 16 || t.bits == 32 || t.bits == 64)) ||
+           (t.code == kDLBfloat && t.bits == 16);
 }
 
 static int is_compact(const DLTensor *t)
@@ -35,7 +41,7 @@ static int is_compact(const DLTensor *t)
     return !t || cvp_tensor_is_compact(t);
 }
 
-void cvp_conv_problem_make_dense(struct conv_problem *p)
+void cvp_conv_problem_make_dense(convop_conv_problem *p)
 {
     p->src = dense_strides(p->ic, p->id, p->ih, p->iw, p->channels_last);
     p->dst = dense_strides(p->oc, p->od, p->oh, p->ow, p->channels_last);
@@ -51,7 +57,7 @@ static void set_axes(int64_t *d, int64_t *h, int64_t *w, const int64_t *at, int 
     *d = axes > 2 ? at[0] : fill;
 }
 
-static convop_status set_environment(struct conv_problem *p, const convop_conv_params *params,
+static convop_status set_environment(convop_conv_problem *p, const convop_conv_params *params,
                                      const convop_context *context, size_t workspace_limit)
 {
     p->workspace_limit =
@@ -60,28 +66,33 @@ static convop_status set_environment(struct conv_problem *p, const convop_conv_p
     p->cudnn_off = params->cudnn_off;
     p->threads = cvp_lanes(context);
     CVP_RETURN_IF_ERROR(cvp_setting_int(CVP_SETTING_DETERMINISTIC, &p->deterministic));
-    return cvp_isa_in_use(&p->isa);
+    enum cvp_isa isa = CVP_ISA_BASELINE;
+    CVP_RETURN_IF_ERROR(cvp_isa_in_use(&isa));
+    p->isa = (int)isa;
+    return CONVOP_OK;
 }
 
-convop_status cvp_conv_problem_init(struct conv_problem *p, const convop_conv_params *params,
+convop_status cvp_conv_problem_init(convop_conv_problem *p, const convop_conv_params *params,
                                     convop_conv_direction dir, DLDataType dtype,
                                     const convop_shape *src_shape, const convop_shape *dst_shape,
                                     const struct conv_tensors *tensors,
                                     const convop_context *context, size_t workspace_limit)
 {
     char name[16];
-    if (dtype.code != kDLFloat || (dtype.bits != 32 && dtype.bits != 64))
+    if (!is_supported(dtype))
         return convop_fail(
             CONVOP_E_UNSUPPORTED,
-            "Convolution: no implementation for dtype %s; float32 and float64 have one",
+            "Convolution: no implementation for dtype %s; float32, float64, float16 and "
+            "bfloat16 have one",
             cvp_dtype_name(dtype, name));
 
     struct conv_resolved r = cvp_conv_params_resolve(params);
     int axes = params->kernel.len;
     int spatial = r.channels_last ? 1 : 2, channels = r.channels_last ? axes + 1 : 1;
-    *p = (struct conv_problem){
-        .dir = dir,
-        .type = dtype.bits == 64 ? CVP_F64 : CVP_F32,
+    *p = (convop_conv_problem){
+        .struct_size = sizeof *p,
+        .direction = dir,
+        .dtype = dtype,
         .axes = axes,
         .channels_last = r.channels_last,
         .bias = dir == CONVOP_FWD && !params->no_bias,
@@ -123,7 +134,7 @@ static void add_axes(struct cvp_text *t, const char *format_d, int axes, int64_t
             cvp_text_add(t, "%s%c%lld", format_d, letter[i], (long long)at[i]);
 }
 
-void cvp_conv_problem_describe(const struct conv_problem *p, char *text, size_t size)
+void cvp_conv_problem_describe(const convop_conv_problem *p, char *text, size_t size)
 {
     struct cvp_text t = cvp_text_in(text, size);
     if (p->g != 1) cvp_text_add(&t, "g%lld", (long long)p->g);
@@ -137,12 +148,18 @@ void cvp_conv_problem_describe(const struct conv_problem *p, char *text, size_t 
     add_axes(&t, "d", p->axes, p->dd - 1, p->dh - 1, p->dw - 1, 0);
 }
 
-void cvp_conv_problem_describe_tensors(const struct conv_problem *p, char *text, size_t size)
+static const char *dtype_name(DLDataType t)
+{
+    if (t.code == kDLBfloat) return "bf16";
+    return t.bits == 64 ? "f64" : t.bits == 32 ? "f32" : "f16";
+}
+
+void cvp_conv_problem_describe_tensors(const convop_conv_problem *p, DLDataType dtype, char *text,
+                                       size_t size)
 {
     static const char *const names[2][3] = {{"ncw", "nchw", "ncdhw"}, {"nwc", "nhwc", "ndhwc"}};
     struct cvp_text t = cvp_text_in(text, size);
-    cvp_text_add(&t, "%s:%s", p->type == CVP_F64 ? "f64" : "f32",
-                 names[p->channels_last][p->axes - 1]);
+    cvp_text_add(&t, "%s:%s", dtype_name(dtype), names[p->channels_last][p->axes - 1]);
 }
 
 const char *cvp_conv_direction_name(convop_conv_direction dir)

@@ -1,7 +1,7 @@
 /* Prepares a block of dst for a product that adds to it: the bias, for one type T. No guard. */
 
 /* A group's channels of `pixels` pixels; with p->add the bias comes on top of what is there. */
-static void NAME(add_bias)(const struct conv_problem *p, const void *bias_, int64_t pixels,
+static void NAME(add_bias)(const convop_conv_problem *p, const void *bias_, int64_t pixels,
                            void *dst_)
 {
     const T *bias = bias_;

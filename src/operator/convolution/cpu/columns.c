@@ -11,7 +11,7 @@ struct tap {
     int64_t d, h, w;
 };
 
-static inline struct tap tap_at(const struct conv_problem *p, int64_t tap)
+static inline struct tap tap_at(const convop_conv_problem *p, int64_t tap)
 {
     int64_t kw = tap % p->kw, kh = tap / p->kw % p->kh, kd = tap / p->kw / p->kh;
     return (struct tap){kd * p->dd - p->pd, kh * p->dh - p->ph, kw * p->dw - p->pw};
@@ -22,7 +22,7 @@ struct pixel {
     int64_t d, h, w;
 };
 
-static inline struct pixel pixel_at(const struct conv_problem *p, int64_t y)
+static inline struct pixel pixel_at(const convop_conv_problem *p, int64_t y)
 {
     return (struct pixel){y / p->ow / p->oh, y / p->ow % p->oh, y % p->ow};
 }
@@ -43,19 +43,19 @@ static inline int inside(int64_t at, int64_t size)
 #undef T
 #undef NAME
 
-void cvp_conv_im2col(const struct conv_problem *p, const void *image, int64_t k0, int64_t k1,
+void cvp_conv_im2col(const convop_conv_problem *p, const void *image, int64_t k0, int64_t k1,
                      int64_t y0, int64_t y1, void *col, int64_t ld)
 {
-    if (p->type == CVP_F64)
+    if (p->dtype.bits == 64)
         (p->channels_last ? im2col_last_f64 : im2col_first_f64)(p, image, k0, k1, y0, y1, col, ld);
     else
         (p->channels_last ? im2col_last_f32 : im2col_first_f32)(p, image, k0, k1, y0, y1, col, ld);
 }
 
-void cvp_conv_col2im(const struct conv_problem *p, const void *col, int64_t ld, int64_t c0,
+void cvp_conv_col2im(const convop_conv_problem *p, const void *col, int64_t ld, int64_t c0,
                      int64_t c1, int64_t y0, int64_t y1, void *image)
 {
-    if (p->type == CVP_F64)
+    if (p->dtype.bits == 64)
         (p->channels_last ? col2im_last_f64 : col2im_first_f64)(p, col, ld, c0, c1, y0, y1, image);
     else
         (p->channels_last ? col2im_last_f32 : col2im_first_f32)(p, col, ld, c0, c1, y0, y1, image);

@@ -1,7 +1,7 @@
 /* im2col and col2im for one type T. Included once for each; no guard. */
 
 /* One row of dst: outputs [w0, w1) of row (d, h) for one tap and channel plane. */
-static void NAME(row_of_columns)(const struct conv_problem *p, const T *plane, struct tap tap,
+static void NAME(row_of_columns)(const convop_conv_problem *p, const T *plane, struct tap tap,
                                  struct pixel at, int64_t w1, T *to)
 {
     int64_t d = at.d * p->sd + tap.d, h = at.h * p->sh + tap.h, begin, end;
@@ -22,7 +22,7 @@ static void NAME(row_of_columns)(const struct conv_problem *p, const T *plane, s
     for (int64_t w = end; w < w1; w++) *to++ = 0;
 }
 
-static void NAME(im2col_first)(const struct conv_problem *p, const void *image_, int64_t k0,
+static void NAME(im2col_first)(const convop_conv_problem *p, const void *image_, int64_t k0,
                                int64_t k1, int64_t y0, int64_t y1, void *col_, int64_t ld)
 {
     const T *image = image_;
@@ -41,7 +41,7 @@ static void NAME(im2col_first)(const struct conv_problem *p, const void *image_,
     }
 }
 
-static void NAME(im2col_last)(const struct conv_problem *p, const void *image_, int64_t k0,
+static void NAME(im2col_last)(const convop_conv_problem *p, const void *image_, int64_t k0,
                               int64_t k1, int64_t y0, int64_t y1, void *col_, int64_t ld)
 {
     const T *image = image_;
@@ -65,7 +65,7 @@ static void NAME(im2col_last)(const struct conv_problem *p, const void *image_, 
     }
 }
 
-static void NAME(col2im_first)(const struct conv_problem *p, const void *col_, int64_t ld,
+static void NAME(col2im_first)(const convop_conv_problem *p, const void *col_, int64_t ld,
                                int64_t c0, int64_t c1, int64_t y0, int64_t y1, void *image_)
 {
     const T *col = col_;
@@ -93,7 +93,7 @@ static void NAME(col2im_first)(const struct conv_problem *p, const void *col_, i
     }
 }
 
-static void NAME(col2im_last)(const struct conv_problem *p, const void *col_, int64_t ld,
+static void NAME(col2im_last)(const convop_conv_problem *p, const void *col_, int64_t ld,
                               int64_t c0, int64_t c1, int64_t y0, int64_t y1, void *image_)
 {
     const T *col = col_;

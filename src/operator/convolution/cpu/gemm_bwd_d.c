@@ -21,7 +21,7 @@ struct blocks {
     int64_t per_image, tasks;
 };
 
-static struct blocks plan_blocks(const struct conv_problem *p)
+static struct blocks plan_blocks(const convop_conv_problem *p)
 {
     struct blocks b = {.matmul = cvp_conv_matmul_for(p)};
     int64_t all = cvp_conv_dst_pixels(p), icg = p->ic / p->g, ocg = p->oc / p->g,
@@ -50,8 +50,8 @@ static struct blocks plan_blocks(const struct conv_problem *p)
 }
 
 struct job {
-    const struct conv_problem *p;
-    const struct conv_operands *t;
+    const convop_conv_problem *p;
+    const convop_conv_operands *t;
     struct blocks blocks;
 };
 
@@ -60,7 +60,7 @@ static void multiply(const struct job *job, int64_t g, int64_t c0, int64_t c1, i
                      int64_t y1, const void *diff_dst, void *c, int64_t c_row, int accumulate,
                      void *scratch)
 {
-    const struct conv_problem *p = job->p;
+    const convop_conv_problem *p = job->p;
     int64_t taps = cvp_conv_taps(p), icg = p->ic / p->g, ocg = p->oc / p->g, rows = icg * taps;
     const void *weights = cvp_conv_at(p, job->t->weights, g * ocg * rows);
     const void *from = cvp_conv_at(p, diff_dst, y0 * p->dst.w);
@@ -100,7 +100,7 @@ static void multiply(const struct job *job, int64_t g, int64_t c0, int64_t c1, i
 }
 
 /* Channels [c0, c1) of a group's image become 0. */
-static void clear(const struct conv_problem *p, int64_t c0, int64_t c1, void *image)
+static void clear(const convop_conv_problem *p, int64_t c0, int64_t c1, void *image)
 {
     size_t size = cvp_conv_element_size(p);
     if (!p->channels_last) {
@@ -114,7 +114,7 @@ static void clear(const struct conv_problem *p, int64_t c0, int64_t c1, void *im
 static void run_task(const void *job_, int64_t task, void *columns, void *scratch)
 {
     const struct job *job = job_;
-    const struct conv_problem *p = job->p;
+    const convop_conv_problem *p = job->p;
     const struct blocks *b = &job->blocks;
     int64_t block = task % b->per_image, g = task / b->per_image % p->g;
     int64_t n = task / b->per_image / p->g, all = cvp_conv_dst_pixels(p);
@@ -138,20 +138,20 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
     }
 }
 
-static int applicable(const struct conv_problem *p, char why[CONV_WHY_SIZE])
+static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
-    if (!cvp_conv_is_dense(p, why)) return 0;
+    if (!cvp_conv_is_plain(p, why)) return 0;
     struct blocks b = plan_blocks(p);
     return cvp_conv_lanes_fit(p, &b.lanes, why);
 }
 
-static size_t workspace(const struct conv_problem *p)
+static size_t workspace(const convop_conv_problem *p)
 {
     struct blocks b = plan_blocks(p);
     return cvp_conv_lanes_bytes(&b.lanes);
 }
 
-static convop_status run(const struct conv_problem *p, const struct conv_operands *t,
+static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *scratch)
 {
     struct job job = {p, t, plan_blocks(p)};
@@ -159,10 +159,13 @@ static convop_status run(const struct conv_problem *p, const struct conv_operand
     return CONVOP_OK;
 }
 
-extern const struct conv_impl cvp_conv_gemm_bwd_d;
-const struct conv_impl cvp_conv_gemm_bwd_d = {
+extern const convop_conv_impl cvp_conv_gemm_bwd_d;
+const convop_conv_impl cvp_conv_gemm_bwd_d = {
+    .struct_size = sizeof(convop_conv_impl),
     .name = "gemm",
+    .direction = CONVOP_BWD_D,
     .version = 1,
+    .level = CONVOP_LEVEL_BUILTIN,
     .applicable = applicable,
     .workspace = workspace,
     .run = run,

@@ -21,7 +21,7 @@ struct blocks {
     int64_t row_blocks, filter_blocks, tasks;
 };
 
-static void cut(struct blocks *b, const struct conv_problem *p)
+static void cut(struct blocks *b, const convop_conv_problem *p)
 {
     int64_t ocg = p->oc / p->g;
     b->row_blocks = cvp_ceil_div(b->rows, b->row_block);
@@ -29,7 +29,7 @@ static void cut(struct blocks *b, const struct conv_problem *p)
     b->tasks = p->g * b->row_blocks * b->filter_blocks;
 }
 
-static struct blocks plan_blocks(const struct conv_problem *p)
+static struct blocks plan_blocks(const convop_conv_problem *p)
 {
     struct blocks b = {.matmul = cvp_conv_matmul_for(p), .rows = p->ic / p->g * cvp_conv_taps(p)};
     int64_t ocg = p->oc / p->g;
@@ -51,8 +51,8 @@ static struct blocks plan_blocks(const struct conv_problem *p)
 }
 
 struct job {
-    const struct conv_problem *p;
-    const struct conv_operands *t;
+    const convop_conv_problem *p;
+    const convop_conv_operands *t;
     struct blocks blocks;
 };
 
@@ -66,7 +66,7 @@ struct part {
 static void add_pixels(const struct job *job, const struct part *part, int64_t n, int64_t y0,
                        int64_t y1, int accumulate, void *columns, void *scratch)
 {
-    const struct conv_problem *p = job->p;
+    const convop_conv_problem *p = job->p;
     int64_t icg = p->ic / p->g, ocg = p->oc / p->g, last = p->channels_last;
     const void *image = cvp_conv_at(p, job->t->src, n * p->src.n + part->g * icg * p->src.c);
     const void *diff_dst = cvp_conv_at(
@@ -98,7 +98,7 @@ static void add_pixels(const struct job *job, const struct part *part, int64_t n
 static void run_task(const void *job_, int64_t task, void *columns, void *scratch)
 {
     const struct job *job = job_;
-    const struct conv_problem *p = job->p;
+    const convop_conv_problem *p = job->p;
     const struct blocks *b = &job->blocks;
     int64_t ocg = p->oc / p->g, all = cvp_conv_dst_pixels(p);
     struct part part = {.g = task / b->row_blocks / b->filter_blocks,
@@ -113,20 +113,20 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
                        p->add || n > 0 || y0 > 0, columns, scratch);
 }
 
-static int applicable(const struct conv_problem *p, char why[CONV_WHY_SIZE])
+static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
-    if (!cvp_conv_is_dense(p, why)) return 0;
+    if (!cvp_conv_is_plain(p, why)) return 0;
     struct blocks b = plan_blocks(p);
     return cvp_conv_lanes_fit(p, &b.lanes, why);
 }
 
-static size_t workspace(const struct conv_problem *p)
+static size_t workspace(const convop_conv_problem *p)
 {
     struct blocks b = plan_blocks(p);
     return cvp_conv_lanes_bytes(&b.lanes);
 }
 
-static convop_status run(const struct conv_problem *p, const struct conv_operands *t,
+static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *scratch)
 {
     struct job job = {p, t, plan_blocks(p)};
@@ -134,10 +134,13 @@ static convop_status run(const struct conv_problem *p, const struct conv_operand
     return CONVOP_OK;
 }
 
-extern const struct conv_impl cvp_conv_gemm_bwd_w;
-const struct conv_impl cvp_conv_gemm_bwd_w = {
+extern const convop_conv_impl cvp_conv_gemm_bwd_w;
+const convop_conv_impl cvp_conv_gemm_bwd_w = {
+    .struct_size = sizeof(convop_conv_impl),
     .name = "gemm",
+    .direction = CONVOP_BWD_W,
     .version = 1,
+    .level = CONVOP_LEVEL_BUILTIN,
     .applicable = applicable,
     .workspace = workspace,
     .run = run,

@@ -5,6 +5,7 @@
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/columns.h"
 #include "src/operator/convolution/cpu/matmul.h"
+#include "src/operator/copy.h"
 
 struct blocks {
     struct conv_matmul matmul;
@@ -14,7 +15,7 @@ struct blocks {
     int64_t per_image, tasks;
 };
 
-static struct blocks plan_blocks(const struct conv_problem *p)
+static struct blocks plan_blocks(const convop_conv_problem *p)
 {
     struct blocks b = {.matmul = cvp_conv_matmul_for(p), .rows = p->ic / p->g * cvp_conv_taps(p)};
     int64_t all = cvp_conv_dst_pixels(p), ocg = p->oc / p->g;
@@ -33,8 +34,8 @@ static struct blocks plan_blocks(const struct conv_problem *p)
 }
 
 struct job {
-    const struct conv_problem *p;
-    const struct conv_operands *t;
+    const convop_conv_problem *p;
+    const convop_conv_operands *t;
     struct blocks blocks;
 };
 
@@ -53,14 +54,15 @@ struct job {
 static void run_task(const void *job_, int64_t task, void *columns, void *scratch)
 {
     const struct job *job = job_;
-    const struct conv_problem *p = job->p;
+    const convop_conv_problem *p = job->p;
     const struct blocks *b = &job->blocks;
     int64_t block = task % b->per_image, g = task / b->per_image % p->g;
     int64_t n = task / b->per_image / p->g;
     int64_t y0 = block * b->pixels, y1 = cvp_min_i64(y0 + b->pixels, cvp_conv_dst_pixels(p));
     int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
     const void *image = cvp_conv_at(p, job->t->src, n * p->src.n + g * icg * p->src.c);
-    const void *weights = cvp_conv_at(p, job->t->weights, g * ocg * b->rows);
+    const void *packed = job->t->packed;
+    const void *weights = cvp_conv_at(p, packed ? packed : job->t->weights, g * ocg * b->rows);
     void *dst = cvp_conv_at_mut(p, job->t->out, n * p->dst.n + g * ocg * p->dst.c + y0 * p->dst.w);
 
     const void *col = columns;
@@ -72,14 +74,14 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
         cvp_conv_im2col(p, image, 0, b->rows, y0, y1, columns, ld);
     }
     if (job->t->bias)
-        (p->type == CVP_F64 ? add_bias_f64 : add_bias_f32)(
+        (p->dtype.bits == 64 ? add_bias_f64 : add_bias_f32)(
             p, cvp_conv_at(p, job->t->bias, g * ocg * p->bias_stride), y1 - y0, dst);
 
     struct cvp_gemm gemm = {.k = b->rows, .c = dst, .accumulate = p->add || job->t->bias};
     if (p->channels_last) {
         gemm.m = y1 - y0, gemm.n = ocg, gemm.c_row = p->oc;
         gemm.a = col, gemm.a_row = ld, gemm.a_col = 1;
-        gemm.b = weights, gemm.b_row = 1, gemm.b_col = b->rows;
+        gemm.b = weights, gemm.b_row = packed ? ocg : 1, gemm.b_col = packed ? 1 : b->rows;
     } else {
         gemm.m = ocg, gemm.n = y1 - y0, gemm.c_row = cvp_conv_dst_pixels(p);
         gemm.a = weights, gemm.a_row = b->rows, gemm.a_col = 1;
@@ -88,20 +90,36 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
     cvp_conv_matmul(&b->matmul, &gemm, scratch);
 }
 
-static int applicable(const struct conv_problem *p, char why[CONV_WHY_SIZE])
+/* In N*C the product wants the weights transposed: rows x output channels for each group. */
+static size_t packed_bytes(const convop_conv_problem *p)
 {
-    if (!cvp_conv_is_dense(p, why)) return 0;
+    if (!p->channels_last) return 0;
+    return (size_t)(p->oc * (p->ic / p->g) * cvp_conv_taps(p)) * cvp_conv_element_size(p);
+}
+
+static void pack(const convop_conv_problem *p, const void *weights, void *packed,
+                 const convop_context *context)
+{
+    int64_t rows = p->ic / p->g * cvp_conv_taps(p), ocg = p->oc / p->g;
+    const int64_t sizes[3] = {p->g, rows, ocg};
+    const int64_t to[3] = {rows * ocg, ocg, 1}, from[3] = {rows * ocg, 1, rows};
+    cvp_copy_strided(context, 3, sizes, packed, to, p->dtype, weights, from, p->dtype);
+}
+
+static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+{
+    if (!cvp_conv_is_plain(p, why)) return 0;
     struct blocks b = plan_blocks(p);
     return cvp_conv_lanes_fit(p, &b.lanes, why);
 }
 
-static size_t workspace(const struct conv_problem *p)
+static size_t workspace(const convop_conv_problem *p)
 {
     struct blocks b = plan_blocks(p);
     return cvp_conv_lanes_bytes(&b.lanes);
 }
 
-static convop_status run(const struct conv_problem *p, const struct conv_operands *t,
+static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *scratch)
 {
     struct job job = {p, t, plan_blocks(p)};
@@ -109,11 +127,16 @@ static convop_status run(const struct conv_problem *p, const struct conv_operand
     return CONVOP_OK;
 }
 
-extern const struct conv_impl cvp_conv_gemm_fwd;
-const struct conv_impl cvp_conv_gemm_fwd = {
+extern const convop_conv_impl cvp_conv_gemm_fwd;
+const convop_conv_impl cvp_conv_gemm_fwd = {
+    .struct_size = sizeof(convop_conv_impl),
     .name = "gemm",
+    .direction = CONVOP_FWD,
     .version = 1,
+    .level = CONVOP_LEVEL_BUILTIN,
     .applicable = applicable,
     .workspace = workspace,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
     .run = run,
 };

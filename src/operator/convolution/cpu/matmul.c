@@ -7,9 +7,10 @@
 #include "src/common/size.h"
 #include "src/engine/parallel.h"
 
-struct conv_matmul cvp_conv_matmul_for(const struct conv_problem *p)
+struct conv_matmul cvp_conv_matmul_for(const convop_conv_problem *p)
 {
-    struct conv_matmul r = {.type = p->type, .own = cvp_gemm_kernels(p->type, p->isa)};
+    struct conv_matmul r = {.type = cvp_conv_float(p)};
+    r.own = cvp_gemm_kernels(r.type, (enum cvp_isa)p->isa);
     /* With wide vectors convop's kernels are the faster ones, and OpenBLAS may not know the
      * processor; without them its assembly is. docs/design.md has the figures. */
     const char *why;
@@ -25,7 +26,7 @@ void cvp_conv_matmul(const struct conv_matmul *matmul, const struct cvp_gemm *g,
         cvp_gemm(matmul->own, g, scratch);
 }
 
-struct conv_lanes cvp_conv_lanes(const struct conv_problem *p, const struct conv_matmul *matmul,
+struct conv_lanes cvp_conv_lanes(const convop_conv_problem *p, const struct conv_matmul *matmul,
                                  int64_t tasks, int64_t columns, int64_t m, int64_t n, int64_t k)
 {
     struct conv_lanes r = {.lanes = 0, .columns_bytes = SIZE_MAX, .lane_bytes = SIZE_MAX};
@@ -44,11 +45,11 @@ struct conv_lanes cvp_conv_lanes(const struct conv_problem *p, const struct conv
     return r;
 }
 
-int cvp_conv_lanes_fit(const struct conv_problem *p, const struct conv_lanes *lanes,
-                       char why[CONV_WHY_SIZE])
+int cvp_conv_lanes_fit(const convop_conv_problem *p, const struct conv_lanes *lanes,
+                       char why[CONVOP_WHY_SIZE])
 {
     if (lanes->lanes > 0) return 1;
-    snprintf(why, CONV_WHY_SIZE, "needs %zu bytes of workspace, the limit is %zu",
+    snprintf(why, CONVOP_WHY_SIZE, "needs %zu bytes of workspace, the limit is %zu",
              lanes->lane_bytes, p->workspace_limit);
     return 0;
 }
@@ -75,7 +76,7 @@ void cvp_conv_run_tasks(const convop_context *context, const struct conv_lanes *
     cvp_parallel_on(context, lanes->lanes, tasks, run_range, &run);
 }
 
-int64_t cvp_conv_pixel_block(const struct conv_problem *p, int64_t rows, int64_t pixels)
+int64_t cvp_conv_pixel_block(const convop_conv_problem *p, int64_t rows, int64_t pixels)
 {
     int64_t fit = CONV_COLUMNS_BYTES / (int64_t)cvp_conv_element_size(p) / cvp_max_i64(rows, 1);
     return cvp_min_i64(pixels, cvp_min_i64(1024, cvp_max_i64(64, fit / 32 * 32)));

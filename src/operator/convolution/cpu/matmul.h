@@ -14,7 +14,7 @@ struct conv_matmul {
     const struct cvp_blas *blas; /* NULL: own */
 };
 
-struct conv_matmul cvp_conv_matmul_for(const struct conv_problem *p);
+struct conv_matmul cvp_conv_matmul_for(const convop_conv_problem *p);
 
 /* One product in one lane; scratch as cvp_conv_lanes counts it. */
 void cvp_conv_matmul(const struct conv_matmul *matmul, const struct cvp_gemm *g, void *scratch);
@@ -32,12 +32,12 @@ static inline size_t cvp_conv_lanes_bytes(const struct conv_lanes *l)
 
 /* Lanes for tasks that each need `columns` elements and multiply m x n x k at most. 0 lanes if one
  * lane already exceeds the workspace limit. How much a lane takes never depends on their number. */
-struct conv_lanes cvp_conv_lanes(const struct conv_problem *p, const struct conv_matmul *matmul,
+struct conv_lanes cvp_conv_lanes(const convop_conv_problem *p, const struct conv_matmul *matmul,
                                  int64_t tasks, int64_t columns, int64_t m, int64_t n, int64_t k);
 
 /* For applicable: 1, or 0 with the reason. */
-int cvp_conv_lanes_fit(const struct conv_problem *p, const struct conv_lanes *lanes,
-                       char why[CONV_WHY_SIZE]);
+int cvp_conv_lanes_fit(const convop_conv_problem *p, const struct conv_lanes *lanes,
+                       char why[CONVOP_WHY_SIZE]);
 
 /* Runs task(job, i, columns, scratch) for every i < tasks, with each lane's own memory. */
 typedef void conv_task(const void *job, int64_t i, void *columns, void *scratch);
@@ -53,6 +53,6 @@ void cvp_conv_run_tasks(const convop_context *context, const struct conv_lanes *
 #define CONV_MIN_TASKS 16
 
 /* Pixels in a block of `rows` rows of columns, between 64 and 1024 and not above `pixels`. */
-int64_t cvp_conv_pixel_block(const struct conv_problem *p, int64_t rows, int64_t pixels);
+int64_t cvp_conv_pixel_block(const convop_conv_problem *p, int64_t rows, int64_t pixels);
 
 #endif

@@ -4,51 +4,40 @@
 #include "src/operator/convolution/impl.h"
 
 struct job {
-    const struct conv_problem *p;
-    const struct conv_operands *t;
+    const convop_conv_problem *p;
+    const convop_conv_operands *t;
 };
 
 /* Channels summed side by side where they lie next to each other. */
 #define CHANNELS 32
 
-#define T          float
-#define NAME(name) name##_f32
-#include "src/operator/convolution/cpu/reduce_loops.h"
-#undef T
-#undef NAME
-#define T          double
-#define NAME(name) name##_f64
-#include "src/operator/convolution/cpu/reduce_loops.h"
-#undef T
-#undef NAME
+#define LOOPS "src/operator/convolution/cpu/reduce_loops.h"
+#include "src/operator/convolution/cpu/types.h"
 
-static int applicable(const struct conv_problem *p, char why[CONV_WHY_SIZE])
+static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
     (void)p;
     (void)why;
     return 1;
 }
 
-static size_t workspace(const struct conv_problem *p)
-{
-    (void)p;
-    return 0;
-}
-
-static convop_status run(const struct conv_problem *p, const struct conv_operands *t,
+static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *scratch)
 {
     (void)scratch;
+    static cvp_range_body *const loops[] = CONV_INSTANCES(bwd_b);
     struct job job = {p, t};
-    cvp_parallel(context, p->oc, p->type == CVP_F64 ? bwd_b_f64 : bwd_b_f32, &job);
+    cvp_parallel(context, p->oc, loops[cvp_conv_stored_type(p)], &job);
     return CONVOP_OK;
 }
 
-extern const struct conv_impl cvp_conv_reduce_bwd_b;
-const struct conv_impl cvp_conv_reduce_bwd_b = {
+extern const convop_conv_impl cvp_conv_reduce_bwd_b;
+const convop_conv_impl cvp_conv_reduce_bwd_b = {
+    .struct_size = sizeof(convop_conv_impl),
     .name = "reduce",
+    .direction = CONVOP_BWD_B,
     .version = 1,
+    .level = CONVOP_LEVEL_BUILTIN,
     .applicable = applicable,
-    .workspace = workspace,
     .run = run,
 };

@@ -1,13 +1,14 @@
-/* The loops of the row `reference` for one type T. Included once for each; no guard. */
+/* The loops of the row `reference` for one type T, read by LOAD and
+ * rounded by STORE. Included once for each; no guard. */
 
 static void NAME(fwd)(void *arg, int lane, int64_t begin, int64_t end)
 {
     (void)lane;
     const struct job *job = arg;
-    const struct conv_problem *p = job->p;
+    const convop_conv_problem *p = job->p;
     const T *src = job->t->src, *weights = job->t->weights, *bias = job->t->bias;
     T *dst = job->t->out;
-    const struct conv_strides ss = p->src, ws = p->weights, ds = p->dst;
+    const convop_conv_strides ss = p->src, ws = p->weights, ds = p->dst;
     int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
 
     for (int64_t i = begin; i < end; i++) {
@@ -22,18 +23,17 @@ static void NAME(fwd)(void *arg, int lane, int64_t begin, int64_t end)
         window_inside(h0, p->dh, p->ih, p->kh, &kh0, &kh1);
         window_inside(w0, p->dw, p->iw, p->kw, &kw0, &kw1);
 
-        double sum = bias ? (double)bias[oc * p->bias_stride] : 0;
+        double sum = bias ? LOAD(bias[oc * p->bias_stride]) : 0;
         for (int64_t c = 0; c < icg; c++)
             for (int64_t kd = kd0; kd < kd1; kd++)
                 for (int64_t kh = kh0; kh < kh1; kh++)
                     for (int64_t kw = kw0; kw < kw1; kw++)
                         sum +=
-                            (double)src[n * ss.n + (g * icg + c) * ss.c + (d0 + kd * p->dd) * ss.d +
-                                        (h0 + kh * p->dh) * ss.h + (w0 + kw * p->dw) * ss.w] *
-                            (double)
-                                weights[oc * ws.n + c * ws.c + kd * ws.d + kh * ws.h + kw * ws.w];
+                            LOAD(src[n * ss.n + (g * icg + c) * ss.c + (d0 + kd * p->dd) * ss.d +
+                                     (h0 + kh * p->dh) * ss.h + (w0 + kw * p->dw) * ss.w]) *
+                            LOAD(weights[oc * ws.n + c * ws.c + kd * ws.d + kh * ws.h + kw * ws.w]);
         T *to = dst + n * ds.n + oc * ds.c + od * ds.d + oh * ds.h + ow * ds.w;
-        *to = (T)(p->add ? (double)*to + sum : sum);
+        *to = STORE(p->add ? LOAD(*to) + sum : sum);
     }
 }
 
@@ -42,10 +42,10 @@ static void NAME(bwd_d)(void *arg, int lane, int64_t begin, int64_t end)
 {
     (void)lane;
     const struct job *job = arg;
-    const struct conv_problem *p = job->p;
+    const convop_conv_problem *p = job->p;
     const T *diff_dst = job->t->dst, *weights = job->t->weights;
     T *diff_src = job->t->out;
-    const struct conv_strides ss = p->src, ws = p->weights, ds = p->dst;
+    const convop_conv_strides ss = p->src, ws = p->weights, ds = p->dst;
     int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
 
     for (int64_t i = begin; i < end; i++) {
@@ -72,12 +72,12 @@ static void NAME(bwd_d)(void *arg, int lane, int64_t begin, int64_t end)
                                     w / p->sw * ds.w;
                     const T *by = weights + c * ws.c + kd * ws.d + kh * ws.h + kw * ws.w;
                     for (int64_t oc = g * ocg; oc < (g + 1) * ocg; oc++)
-                        sum += (double)from[oc * ds.c] * (double)by[oc * ws.n];
+                        sum += LOAD(from[oc * ds.c]) * LOAD(by[oc * ws.n]);
                 }
             }
         }
         T *to = diff_src + n * ss.n + ic * ss.c + id * ss.d + ih * ss.h + iw * ss.w;
-        *to = (T)(p->add ? (double)*to + sum : sum);
+        *to = STORE(p->add ? LOAD(*to) + sum : sum);
     }
 }
 
@@ -85,10 +85,10 @@ static void NAME(bwd_w)(void *arg, int lane, int64_t begin, int64_t end)
 {
     (void)lane;
     const struct job *job = arg;
-    const struct conv_problem *p = job->p;
+    const convop_conv_problem *p = job->p;
     const T *diff_dst = job->t->dst, *src = job->t->src;
     T *diff_weights = job->t->out;
-    const struct conv_strides ss = p->src, ws = p->weights, ds = p->dst;
+    const convop_conv_strides ss = p->src, ws = p->weights, ds = p->dst;
     int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
 
     for (int64_t i = begin; i < end; i++) {
@@ -108,12 +108,11 @@ static void NAME(bwd_w)(void *arg, int lane, int64_t begin, int64_t end)
             for (int64_t od = od0; od < od1; od++)
                 for (int64_t oh = oh0; oh < oh1; oh++)
                     for (int64_t ow = ow0; ow < ow1; ow++)
-                        sum +=
-                            (double)
-                                diff_dst[n * ds.n + oc * ds.c + od * ds.d + oh * ds.h + ow * ds.w] *
-                            (double)src[n * ss.n + ic * ss.c + (od * p->sd + td) * ss.d +
-                                        (oh * p->sh + th) * ss.h + (ow * p->sw + tw) * ss.w];
+                        sum += LOAD(diff_dst[n * ds.n + oc * ds.c + od * ds.d + oh * ds.h +
+                                             ow * ds.w]) *
+                               LOAD(src[n * ss.n + ic * ss.c + (od * p->sd + td) * ss.d +
+                                        (oh * p->sh + th) * ss.h + (ow * p->sw + tw) * ss.w]);
         T *to = diff_weights + oc * ws.n + c * ws.c + kd * ws.d + kh * ws.h + kw * ws.w;
-        *to = (T)(p->add ? (double)*to + sum : sum);
+        *to = STORE(p->add ? LOAD(*to) + sum : sum);
     }
 }

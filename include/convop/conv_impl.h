@@ -1,0 +1,94 @@
+/* Implementations of Convolution: what a row of the table is asked about, and how it computes. For
+ * those who add one, built in or from a plug-in. Since 0.1. */
+#ifndef CONVOP_CONV_IMPL_H
+#define CONVOP_CONV_IMPL_H
+
+#include "convop/base.h"
+#include "convop/context.h"
+#include "convop/convolution.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Strides of a tensor in elements. For weights n is the output channel. */
+typedef struct convop_conv_strides {
+    int64_t n, c, d, h, w;
+} convop_conv_strides;
+
+/** One direction of one convolution in canonical form.
+ *
+ *  1-D and 2-D problems are 3-D ones whose slow axes have size 1. The padding at the end follows
+ * from the output size, so that unequal padding needs no member. Sizes are checked: no product of
+ * them that indexes a tensor overflows. */
+typedef struct convop_conv_problem {
+    size_t struct_size;
+    convop_conv_direction direction;
+    DLDataType dtype;  /* of all tensors */
+    int axes;          /* spatial axes as given, 1..3 */
+    int channels_last; /* N*C, else NC* */
+    int add;           /* add to the output, else overwrite it */
+    int bias;          /* CONVOP_FWD: there is one */
+
+    int64_t mb, g, ic, oc; /* ic, oc of all groups */
+    int64_t id, ih, iw, od, oh, ow, kd, kh, kw;
+    int64_t sd, sh, sw, dd, dh, dw, pd, ph, pw; /* dilation 1 is dense; padding at the begin */
+
+    convop_conv_strides src, dst, weights; /* or their gradients */
+    int64_t bias_stride;                   /* of bias, or of its gradient, in elements */
+    int dense;                             /* src, weights, dst are compact in their layout */
+
+    /* What a choice may depend on beside the shapes. */
+    size_t workspace_limit; /* bytes */
+    int depthwise_conv_off, cudnn_off;
+    int deterministic;
+    int threads; /* lanes of a parallel loop, at most */
+    int isa;     /* in use: 0 baseline, 1 avx2, 2 avx512, 3 neon */
+} convop_conv_problem;
+
+/** The tensors of a call. `out` is the one that the direction computes, its input counterpart is
+ *  NULL: CONVOP_FWD reads src, weights, bias; CONVOP_BWD_D dst, weights; CONVOP_BWD_W dst, src;
+ *  CONVOP_BWD_B dst. Addresses are multiples of the element's size, no more. */
+typedef struct convop_conv_operands {
+    size_t struct_size;
+    const void *src, *weights, *bias, *dst;
+    const void *packed; /* what the row's pack() made of weights; NULL: it was not called */
+    void *out;
+} convop_conv_operands;
+
+/** Bytes for the reason why a row does not take a problem. */
+#define CONVOP_WHY_SIZE 120
+
+/** A row: one way to compute one direction. Const, outlives its registration. */
+typedef struct convop_conv_impl {
+    size_t struct_size;
+    const char *name;
+    convop_conv_direction direction;
+    int version; /* counts up when its speed or its results change */
+    int level;   /* built-in rows have CONVOP_LEVEL_BUILTIN */
+
+    /** Pure and cheap. 0: why[] says what of the problem it does not take. It may look at all of p,
+     *  the workspace limit among it; p->dense may be 0. */
+    int (*applicable)(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE]);
+
+    /** Scratch bytes, at most p->workspace_limit. Only asked where it is applicable. NULL: none. */
+    size_t (*workspace)(const convop_conv_problem *p);
+
+    /** For weights that stay the same over many calls: the bytes of a form that is faster to
+     *  compute with, and how it is made. packed_bytes NULL or 0: there is none. The form is 64-byte
+     *  aligned and read only once made. */
+    size_t (*packed_bytes)(const convop_conv_problem *p);
+    void (*pack)(const convop_conv_problem *p, const void *weights, void *packed,
+                 const convop_context *context);
+
+    /** Computes. workspace is 64-byte aligned. Overwrites out, or adds to it if p->add; without
+     *  add, out is not read. Many threads at once. */
+    convop_status (*run)(const convop_conv_problem *p, const convop_conv_operands *t,
+                         const convop_context *context, void *workspace);
+} convop_conv_impl;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,203 @@
+/* What is checked before an operator plans and runs, the same for all of them. */
+#include "src/operator/call.h"
+
+#include <string.h>
+
+#include "src/common/alloc.h"
+#include "src/common/size.h"
+#include "src/common/status.h"
+#include "src/engine/context.h"
+#include "src/registry/registry_internal.h"
+
+static convop_status check_counts(const convop_op *op, const void *params, int num_inputs,
+                                  int num_outputs)
+{
+    int want_in = cvp_op_num_inputs(op, params), want_out = cvp_op_num_outputs(op, params);
+    if (want_in > CVP_MAX_ARGS || want_out > CVP_MAX_ARGS)
+        return convop_fail(CONVOP_E_UNSUPPORTED, "%s: more than %d inputs or outputs", op->name,
+                           CVP_MAX_ARGS);
+    if (num_inputs != want_in)
+        return convop_fail(CONVOP_E_INVALID,
+                           "%s: %d inputs were given, %d are wanted with these parameters; "
+                           "the %s is %s",
+                           op->name, num_inputs, want_in,
+                           num_inputs < want_in ? "first missing input" : "last wanted input",
+                           want_in > 0 ? op->inputs[num_inputs < 0         ? 0
+                                                    : num_inputs < want_in ? num_inputs
+                                                                           : want_in - 1]
+                                             .name
+                                       : "none");
+    if (num_outputs != want_out)
+        return convop_fail(CONVOP_E_INVALID, "%s: %d outputs were given, %d are wanted", op->name,
+                           num_outputs, want_out);
+    return CONVOP_OK;
+}
+
+static convop_status check_inputs(const struct cvp_call *call, int as_query)
+{
+    const convop_op *op = call->op;
+    for (int i = 0; i < call->args.num_inputs; i++) {
+        const DLTensor *t = call->args.inputs[i];
+        if (!t) {
+            if (call->optional_inputs >> i & 1) continue;
+            return convop_fail(CONVOP_E_INVALID, "%s: input %s is NULL", op->name,
+                               op->inputs[i].name);
+        }
+        CVP_RETURN_IF_ERROR(
+            cvp_tensor_check(op->name, op->inputs[i].name, t, as_query ? CVP_QUERY : CVP_INPUT));
+    }
+    return CONVOP_OK;
+}
+
+static convop_status check_outputs(const struct cvp_call *call, int as_query)
+{
+    const convop_op *op = call->op;
+    const convop_op_args *args = &call->args;
+    for (int i = 0; i < args->num_outputs; i++) {
+        const char *name = op->outputs[i].name;
+        if (call->requests[i] == CONVOP_REQ_NULL) continue;
+        const DLTensor *t = args->outputs[i];
+        if (!t)
+            return convop_fail(CONVOP_E_INVALID, "%s: output %s is NULL and its request is not",
+                               op->name, name);
+        CVP_RETURN_IF_ERROR(cvp_tensor_check(op->name, name, t, as_query ? CVP_QUERY : CVP_OUTPUT));
+        if (as_query) continue;
+        for (int j = 0; j < args->num_inputs; j++)
+            CVP_RETURN_IF_ERROR(
+                cvp_tensor_check_overlap(op->name, name, t, op->inputs[j].name, args->inputs[j]));
+        for (int j = 0; j < i; j++)
+            if (call->requests[j] != CONVOP_REQ_NULL)
+                CVP_RETURN_IF_ERROR(cvp_tensor_check_overlap(op->name, name, t, op->outputs[j].name,
+                                                             args->outputs[j]));
+    }
+    return CONVOP_OK;
+}
+
+/* All tensors on one device. */
+static convop_status check_devices(const struct cvp_call *call)
+{
+    const convop_op_args *args = &call->args;
+    const DLTensor *first = NULL;
+    const char *first_name = NULL;
+    for (int i = 0; i < args->num_inputs + args->num_outputs; i++) {
+        int out = i - args->num_inputs;
+        const DLTensor *t = out < 0 ? args->inputs[i] : args->outputs[out];
+        if (!t || (out >= 0 && call->requests[out] == CONVOP_REQ_NULL)) continue;
+        const char *name = (out < 0 ? &call->op->inputs[i] : &call->op->outputs[out])->name;
+        int on_cpu = t->device.device_type == kDLCPU || t->device.device_type == kDLCUDAHost;
+        if (!first) {
+            first = t;
+            first_name = name;
+            continue;
+        }
+        int first_on_cpu =
+            first->device.device_type == kDLCPU || first->device.device_type == kDLCUDAHost;
+        if (on_cpu && first_on_cpu) continue;
+        if (on_cpu != first_on_cpu || t->device.device_id != first->device.device_id)
+            return convop_fail(CONVOP_E_INVALID, "%s: %s and %s are on different devices",
+                               call->op->name, first_name, name);
+    }
+    return CONVOP_OK;
+}
+
+void cvp_shape_of(const DLTensor *t, convop_shape *shape, DLDataType *type)
+{
+    if (!t) {
+        shape->ndim = -1;
+        memset(type, 0, sizeof *type);
+        return;
+    }
+    shape->ndim = t->ndim;
+    for (int i = 0; i < t->ndim; i++) shape->dim[i] = t->shape[i];
+    *type = t->dtype;
+}
+
+/* Shapes and dtypes of what was given must be those which inference gives. */
+static convop_status check_shapes(const struct cvp_call *call)
+{
+    const convop_op_args *args = &call->args;
+    convop_shape in[CVP_MAX_ARGS], out[CVP_MAX_ARGS];
+    DLDataType type_in[CVP_MAX_ARGS], type_out[CVP_MAX_ARGS];
+    for (int i = 0; i < args->num_inputs; i++) cvp_shape_of(args->inputs[i], &in[i], &type_in[i]);
+    for (int i = 0; i < args->num_outputs; i++) {
+        const DLTensor *t = call->requests[i] == CONVOP_REQ_NULL ? NULL : args->outputs[i];
+        cvp_shape_of(t, &out[i], &type_out[i]);
+    }
+    return convop_infer(call->op, args->params, args->num_inputs, in, args->num_outputs, out,
+                        type_in, type_out);
+}
+
+convop_status cvp_call_init(struct cvp_call *call, const convop_op *op, const void *params,
+                            int num_inputs, const DLTensor *const *inputs, int num_outputs,
+                            DLTensor *const *outputs, const convop_request *requests,
+                            const convop_context *context)
+{
+    *call = (struct cvp_call){.op = op};
+    CVP_RETURN_IF_ERROR(check_counts(op, params, num_inputs, num_outputs));
+    if ((num_inputs > 0 && !inputs) || (num_outputs > 0 && !outputs))
+        return convop_fail(CONVOP_E_INVALID, "%s: the array of %s is NULL", op->name,
+                           num_inputs > 0 && !inputs ? "inputs" : "outputs");
+    for (int i = 0; i < num_outputs; i++) {
+        call->requests[i] = requests ? requests[i] : CONVOP_REQ_WRITE;
+        if ((unsigned)call->requests[i] > CONVOP_REQ_ADD)
+            return convop_fail(CONVOP_E_INVALID,
+                               "%s: request %d for %s, allowed is 0..3 (null, write, inplace, add)",
+                               op->name, (int)call->requests[i], op->outputs[i].name);
+    }
+    call->args = (convop_op_args){
+        .struct_size = sizeof call->args,
+        .params = params,
+        .num_inputs = num_inputs,
+        .num_outputs = num_outputs,
+        .inputs = inputs,
+        .outputs = outputs,
+        .requests = call->requests,
+        .context = context,
+        .workspace_limit = SIZE_MAX,
+    };
+    return CONVOP_OK;
+}
+
+convop_status cvp_call_check_tensors(const struct cvp_call *call)
+{
+    CVP_RETURN_IF_ERROR(check_inputs(call, 0));
+    CVP_RETURN_IF_ERROR(check_outputs(call, 0));
+    return check_devices(call);
+}
+
+convop_status cvp_call_check(const struct cvp_call *call, int as_query)
+{
+    CVP_RETURN_IF_ERROR(check_inputs(call, as_query));
+    CVP_RETURN_IF_ERROR(check_outputs(call, as_query));
+    CVP_RETURN_IF_ERROR(check_devices(call));
+    return check_shapes(call);
+}
+
+void *cvp_call_workspace(const convop_exec *exec, size_t *bytes)
+{
+    *bytes = SIZE_MAX;
+    if (!exec->workspace) return NULL;
+    size_t skip = -(uintptr_t)exec->workspace & (CVP_BUFFER_ALIGN - 1);
+    if (skip > exec->workspace_bytes) skip = exec->workspace_bytes;
+    *bytes = exec->workspace_bytes - skip;
+    return (char *)exec->workspace + skip;
+}
+
+convop_status cvp_call_run(const struct cvp_call *call, const void *plan, size_t bytes,
+                           const convop_exec *exec)
+{
+    const convop_op *op = call->op;
+    if (bytes == 0) return op->run(&call->args, plan, NULL);
+    size_t given;
+    void *workspace = cvp_call_workspace(exec, &given);
+    if (workspace && bytes <= given) return op->run(&call->args, plan, workspace);
+
+    const convop_allocator *memory = &call->args.context->allocator;
+    workspace = cvp_buffer_alloc(memory, bytes);
+    if (!workspace)
+        return convop_fail(CONVOP_E_NO_MEMORY, "%s: no memory for %zu bytes of workspace", op->name,
+                           bytes);
+    convop_status status = op->run(&call->args, plan, workspace);
+    cvp_buffer_free(memory, workspace, bytes);
+    return status;
+}

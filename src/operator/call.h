@@ -1,0 +1,51 @@
+/* A call of an operator: its arguments, checked. Both ways to run an operator, at once and through
+ * an instance, go through it. */
+#ifndef CVP_CALL_H
+#define CVP_CALL_H
+
+#include "convop/registry.h"
+#include "src/common/tensor.h"
+
+/* Most inputs, and outputs, that an operator may have; keeps the way to run() free of allocations.
+ */
+#define CVP_MAX_ARGS 16
+
+struct cvp_call {
+    const convop_op *op;
+    convop_op_args args;
+    convop_request requests[CVP_MAX_ARGS];
+    unsigned optional_inputs; /* bit i: inputs[i] may be NULL */
+};
+
+/* Checks the numbers of inputs and outputs and the requests (NULL: WRITE for all). params: the
+ * operator's typed struct, checked. */
+convop_status cvp_call_init(struct cvp_call *call, const convop_op *op, const void *params,
+                            int num_inputs, const DLTensor *const *inputs, int num_outputs,
+                            DLTensor *const *outputs, const convop_request *requests,
+                            const convop_context *context);
+
+/* Checks every tensor, overlaps and devices. */
+convop_status cvp_call_check_tensors(const struct cvp_call *call);
+
+/* A tensor's shape and dtype; of NULL, unknown ones. */
+void cvp_shape_of(const DLTensor *t, convop_shape *shape, DLDataType *type);
+
+/* Checks every tensor, overlaps and devices, and that shapes and dtypes are those which inference
+ * gives. as_query: tensors are descriptions, data may be NULL. */
+convop_status cvp_call_check(const struct cvp_call *call, int as_query);
+
+/* 1 if output i takes part. */
+static inline int cvp_call_wants(const struct cvp_call *call, int i)
+{
+    return call->requests[i] != CONVOP_REQ_NULL;
+}
+
+/* The workspace of the caller counts from its first 64-byte boundary on. NULL: there is none, and
+ * *bytes is what an allocation may have. */
+void *cvp_call_workspace(const convop_exec *exec, size_t *bytes);
+
+/* op->run with `bytes` of scratch: the caller's where it suffices, else allocated for the call. */
+convop_status cvp_call_run(const struct cvp_call *call, const void *plan, size_t bytes,
+                           const convop_exec *exec);
+
+#endif
