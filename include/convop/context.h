@@ -69,11 +69,12 @@ typedef struct convop_exec {
     void *stream;                  /* a CUstream for tensors on a GPU; NULL on the CPU */
     void *workspace;        /* scratch memory of the caller, any alignment; NULL: allocated */
     size_t workspace_bytes; /* its size; a call that would need more runs a row that does not */
+    int is_train;           /* 1: operators that know training (BatchNorm) train */
 } convop_exec;
 
 #define CONVOP_EXEC_INIT                                                                           \
     {                                                                                              \
-        sizeof(convop_exec), NULL, NULL, NULL, 0                                                   \
+        sizeof(convop_exec), NULL, NULL, NULL, 0, 0                                                \
     }
 
 /** Gives memory that the process default allocator keeps for later back to the system.

@@ -6,9 +6,9 @@
  * reads such a variable is not run and passes the error on to what it writes. The error stays until
  * a task that does not read the variable has written it; until then every wait reports it.
  *
- * Kinds: the naive engine runs a task inside push, in the caller's thread, one at a time; what a task
- * pushes runs after that task has ended. The threaded one runs tasks in worker threads. Both have the
- * same rules and give the same results.
+ * Kinds: the naive engine runs a task inside push, in the caller's thread, one at a time; what a
+ * task pushes runs after that task has ended. The threaded one runs tasks in worker threads. Both
+ * have the same rules and give the same results.
  *
  * Forks: in a forked child an engine of the parent can only be destroyed; other calls return STATE.
  * Tasks that were pending are the parent's: the child neither runs nor destroys them. Since 0.1. */

@@ -31,8 +31,38 @@ typedef struct convop_arg {
     const char *doc;
 } convop_arg;
 
-/** A named, typed attribute, for what the core does not know about an operator.
- *  "gradient", type "op-name": the operator that computes its gradients (const char *). */
+/** Where an input of a gradient operator comes from: of the operator whose gradient it is, the
+ *  gradient by an output, an input or an output. */
+typedef enum convop_gradient_source {
+    CONVOP_GRADIENT_BY_OUTPUT = 0,
+    CONVOP_GRADIENT_INPUT = 1,
+    CONVOP_GRADIENT_OUTPUT = 2
+} convop_gradient_source;
+
+typedef struct convop_gradient_input {
+    convop_gradient_source source;
+    int index;
+} convop_gradient_input;
+
+/** The value of the attribute "gradient", type "convop_gradient": the operator that computes the
+ *  gradients, with the same parameters. Its output i is the gradient by input of[i]. An input of
+ * the operator that has none (a label, a running mean) is not among them. Sources that parameters
+ *  leave out (a bias) are left out of both lists. */
+typedef struct convop_gradient {
+    size_t struct_size;
+    const char *op;
+    const convop_gradient_input *inputs;
+    int num_inputs;
+    const int *of;
+    int num_of;
+} convop_gradient;
+
+/** An output that may be written over an input of the same shape and dtype (CONVOP_REQ_INPLACE). */
+typedef struct convop_inplace {
+    int input, output;
+} convop_inplace;
+
+/** A named, typed attribute, for what the core does not know about an operator. */
 typedef struct convop_attr {
     size_t struct_size;
     const char *key;
@@ -52,6 +82,7 @@ typedef struct convop_op_args {
     void *stream;
     size_t workspace_limit; /* bytes that plan() may ask for at most */
     unsigned constants;     /* bit i: input i stays the same until end(), and plan() may read it */
+    int is_train;           /* as in convop_exec */
 } convop_op_args;
 
 /** The descriptor. Const, outlives its registration. Functions return a status and, on failure,
@@ -100,6 +131,12 @@ typedef struct convop_op {
 
     const convop_attr *attrs;
     size_t num_attrs;
+
+    /* Bit i: run() also writes input i (running statistics, a momentum). Such an input is checked
+     * as an output is. */
+    unsigned mutated_inputs;
+    const convop_inplace *inplace;
+    size_t num_inplace;
 } convop_op;
 
 /** Names a built-in's descriptor: CONVOP_OP(Convolution) = { ... }; */

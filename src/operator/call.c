@@ -43,10 +43,34 @@ static convop_status check_inputs(const struct cvp_call *call, int as_query)
             return convop_fail(CONVOP_E_INVALID, "%s: input %s is NULL", op->name,
                                op->inputs[i].name);
         }
-        CVP_RETURN_IF_ERROR(
-            cvp_tensor_check(op->name, op->inputs[i].name, t, as_query ? CVP_QUERY : CVP_INPUT));
+        int is_mutated = op->mutated_inputs >> i & 1;
+        enum cvp_role role = as_query ? CVP_QUERY : is_mutated ? CVP_OUTPUT : CVP_INPUT;
+        CVP_RETURN_IF_ERROR(cvp_tensor_check(op->name, op->inputs[i].name, t, role));
+        for (int j = 0; j < i && !as_query; j++)
+            if (is_mutated || (op->mutated_inputs >> j & 1))
+                CVP_RETURN_IF_ERROR(cvp_tensor_check_overlap(
+                    op->name, op->inputs[i].name, t, op->inputs[j].name, call->args.inputs[j]));
     }
     return CONVOP_OK;
+}
+
+/* 1 if output i may lie on input j: the operator allows it, it was asked for, and they are the same
+ * elements in the same places. */
+static int is_inplace(const struct cvp_call *call, int i, int j)
+{
+    const DLTensor *out = call->args.outputs[i], *in = call->args.inputs[j];
+    int allowed = 0;
+    for (size_t k = 0; k < call->op->num_inplace; k++)
+        allowed |= call->op->inplace[k].input == j && call->op->inplace[k].output == i;
+    if (!allowed || call->requests[i] != CONVOP_REQ_INPLACE || !in || out->ndim != in->ndim ||
+        cvp_tensor_data(out) != cvp_tensor_data(in))
+        return 0;
+    int64_t a[CONVOP_MAX_DIMS], b[CONVOP_MAX_DIMS];
+    cvp_tensor_strides(out, a);
+    cvp_tensor_strides(in, b);
+    for (int d = 0; d < out->ndim; d++)
+        if (out->shape[d] != in->shape[d] || a[d] != b[d]) return 0;
+    return 1;
 }
 
 static convop_status check_outputs(const struct cvp_call *call, int as_query)
@@ -63,8 +87,9 @@ static convop_status check_outputs(const struct cvp_call *call, int as_query)
         CVP_RETURN_IF_ERROR(cvp_tensor_check(op->name, name, t, as_query ? CVP_QUERY : CVP_OUTPUT));
         if (as_query) continue;
         for (int j = 0; j < args->num_inputs; j++)
-            CVP_RETURN_IF_ERROR(
-                cvp_tensor_check_overlap(op->name, name, t, op->inputs[j].name, args->inputs[j]));
+            if (!is_inplace(call, i, j))
+                CVP_RETURN_IF_ERROR(cvp_tensor_check_overlap(op->name, name, t, op->inputs[j].name,
+                                                             args->inputs[j]));
         for (int j = 0; j < i; j++)
             if (call->requests[j] != CONVOP_REQ_NULL)
                 CVP_RETURN_IF_ERROR(cvp_tensor_check_overlap(op->name, name, t, op->outputs[j].name,

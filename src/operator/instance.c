@@ -299,6 +299,7 @@ convop_status convop_instance_run(const convop_instance *x, const DLTensor *cons
     CVP_RETURN_IF_ERROR(cvp_call_init(&call, x->op, x->params, x->num_inputs, in, x->num_outputs,
                                       outputs, x->requests, x->context));
     call.args.stream = e.stream;
+    call.args.is_train = e.is_train;
     call.args.constants = x->constants;
     CVP_RETURN_IF_ERROR(cvp_call_check_tensors(&call));
     for (int i = 0; i < x->num_inputs; i++)

@@ -38,6 +38,7 @@ convop_status cvp_op_execute(const convop_op *op, const void *params, int num_in
                                       requests, context));
     call.optional_inputs = optional_inputs;
     call.args.stream = x.stream;
+    call.args.is_train = x.is_train;
     cvp_call_workspace(&x, &call.args.workspace_limit);
     CVP_RETURN_IF_ERROR(cvp_call_check(&call, 0));
 

@@ -120,6 +120,23 @@ static convop_status check_attrs(const convop_op *op)
     return CONVOP_OK;
 }
 
+static convop_status check_inplace(const convop_op *op)
+{
+    if (op->num_inplace > 0 && !op->inplace) return incomplete(op->name, "inplace", "is NULL");
+    for (size_t i = 0; i < op->num_inplace; i++)
+        if (op->inplace[i].input < 0 || op->inplace[i].input >= op->max_inputs ||
+            op->inplace[i].output < 0 || op->inplace[i].output >= op->max_outputs)
+            return convop_fail(CONVOP_E_INVALID,
+                               "%s: the descriptor's inplace[%zu] is {%d, %d}: there is no such "
+                               "input or output",
+                               op->name, i, op->inplace[i].input, op->inplace[i].output);
+    if (op->max_inputs < 32 && op->mutated_inputs >> op->max_inputs)
+        return convop_fail(CONVOP_E_INVALID,
+                           "%s: the descriptor's mutated_inputs is 0x%x, of %d inputs", op->name,
+                           op->mutated_inputs, op->max_inputs);
+    return CONVOP_OK;
+}
+
 convop_status cvp_descriptor_check(const char *caller, const convop_op *op)
 {
     CVP_RETURN_IF_ERROR(cvp_descriptor_usable(caller, op));
@@ -139,5 +156,6 @@ convop_status cvp_descriptor_check(const char *caller, const convop_op *op)
     CVP_RETURN_IF_ERROR(check_args(op->name, "inputs", op->inputs, op->max_inputs));
     CVP_RETURN_IF_ERROR(check_args(op->name, "outputs", op->outputs, op->max_outputs));
     CVP_RETURN_IF_ERROR(check_fields(op));
+    CVP_RETURN_IF_ERROR(check_inplace(op));
     return check_attrs(op);
 }

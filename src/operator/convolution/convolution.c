@@ -89,8 +89,16 @@ static convop_status run(const convop_op_args *args, const void *plan_, void *wo
     return cvp_conv_plan_run(plan, &t, args->context, workspace);
 }
 
+static const convop_gradient_input gradient_inputs[] = {
+    {CONVOP_GRADIENT_BY_OUTPUT, 0},
+    {CONVOP_GRADIENT_INPUT, SRC},
+    {CONVOP_GRADIENT_INPUT, WEIGHTS},
+};
+static const int gradient_of[] = {SRC, WEIGHTS, BIAS};
+static const convop_gradient gradient = {
+    sizeof gradient, "_backward_Convolution", gradient_inputs, 3, gradient_of, 3};
 static const convop_attr attrs[] = {
-    {sizeof(convop_attr), "gradient", "op-name", "_backward_Convolution"},
+    {sizeof(convop_attr), "gradient", "convop_gradient", &gradient},
 };
 
 CONVOP_OP(Convolution) = {
