@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "src/common/fpenv.h"
 #include "src/common/size.h"
 #include "src/engine/context.h"
 #include "src/engine/pool.h"
@@ -52,7 +53,9 @@ static void run_lane(void *arg, int lane)
 /* The host may run these on any threads, also one after the other. */
 static void run_host_lane(void *arg, int64_t lane)
 {
+    unsigned host = cvp_fpenv_enter();
     run_lane(arg, (int)lane);
+    cvp_fpenv_leave(host);
 }
 
 void cvp_parallel(const convop_context *context, int64_t n, cvp_range_body *body, void *arg)

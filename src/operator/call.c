@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/common/alloc.h"
+#include "src/common/fpenv.h"
 #include "src/common/size.h"
 #include "src/common/status.h"
 #include "src/engine/context.h"
@@ -208,21 +209,28 @@ void *cvp_call_workspace(const convop_exec *exec, size_t *bytes)
     return (char *)exec->workspace + skip;
 }
 
+static convop_status run(const struct cvp_call *call, const void *plan, void *workspace)
+{
+    unsigned host = cvp_fpenv_enter();
+    convop_status status = call->op->run(&call->args, plan, workspace);
+    cvp_fpenv_leave(host);
+    return status;
+}
+
 convop_status cvp_call_run(const struct cvp_call *call, const void *plan, size_t bytes,
                            const convop_exec *exec)
 {
-    const convop_op *op = call->op;
-    if (bytes == 0) return op->run(&call->args, plan, NULL);
+    if (bytes == 0) return run(call, plan, NULL);
     size_t given;
     void *workspace = cvp_call_workspace(exec, &given);
-    if (workspace && bytes <= given) return op->run(&call->args, plan, workspace);
+    if (workspace && bytes <= given) return run(call, plan, workspace);
 
     const convop_allocator *memory = &call->args.context->allocator;
     workspace = cvp_buffer_alloc(memory, bytes);
     if (!workspace)
-        return convop_fail(CONVOP_E_NO_MEMORY, "%s: no memory for %zu bytes of workspace", op->name,
-                           bytes);
-    convop_status status = op->run(&call->args, plan, workspace);
+        return convop_fail(CONVOP_E_NO_MEMORY, "%s: no memory for %zu bytes of workspace",
+                           call->op->name, bytes);
+    convop_status status = run(call, plan, workspace);
     cvp_buffer_free(memory, workspace, bytes);
     return status;
 }

@@ -127,11 +127,11 @@ static void builtin_has_its_gradient(void **state)
     expect_ok(convop_op_attr(conv, "gradient", "convop_gradient", &value));
     const convop_gradient *gradient = value;
     assert_string_equal(gradient->op, "_backward_Convolution");
-    const convop_gradient own = {sizeof own, "Mine", gradient->inputs, 3, gradient->of, 3};
-    const convop_attr mine = {sizeof mine, "gradient", "convop_gradient", &own};
+    const convop_gradient other = {sizeof other, "Mine", gradient->inputs, 3, gradient->of, 3};
+    const convop_attr mine = {sizeof mine, "gradient", "convop_gradient", &other};
     expect_ok(convop_attr_register("Convolution", &mine, 11));
     expect_ok(convop_op_attr(conv, "gradient", "convop_gradient", &value));
-    assert_ptr_equal(value, &own);
+    assert_ptr_equal(value, &other);
     expect_ok(convop_attr_unregister("Convolution", "gradient", 11));
     convop_op_release(&conv);
 }
