@@ -36,9 +36,8 @@ static void fill_row(convop_conv_row *row, const convop_conv_impl *impl,
     memset(row, 0, sizeof *row);
     row->name = impl->name;
     row->version = impl->version;
-    row->applicable = impl->applicable(&plan->problem, row->why_not);
+    row->applicable = cvp_conv_ask(impl, &plan->problem, row->why_not);
     if (!row->applicable) return;
-    row->why_not[0] = '\0';
     row->workspace_bytes = copies + (impl->workspace ? impl->workspace(&plan->problem) : 0);
     row->chosen = chosen;
 }

@@ -114,11 +114,11 @@ static void log_choice(const struct conv_plan *plan)
     const convop_conv_problem *p = &plan->problem;
     for (size_t i = 0; i < plan->rows->count; i++) {
         const convop_conv_impl *row = plan->rows->at[i];
-        char why[CONVOP_WHY_SIZE] = "";
+        char why[CONVOP_WHY_SIZE];
         if (row->direction != p->direction) continue;
-        const char *answer = row == plan->impl         ? "chosen"
-                             : row->applicable(p, why) ? "applicable"
-                                                       : why;
+        const char *answer = row == plan->impl           ? "chosen"
+                             : cvp_conv_ask(row, p, why) ? "applicable"
+                                                         : why;
         cvp_log(NULL, "dispatch,Convolution,%s,%s,%s", cvp_conv_direction_name(p->direction),
                 row->name, answer);
     }
@@ -139,9 +139,12 @@ convop_status cvp_conv_plan_init(struct conv_plan *plan, const convop_conv_probl
     convop_status status = CONVOP_OK;
     if (!plan->impl)
         status = cvp_conv_fail_to_find(plan->rows, name, p);
-    else if (!cvp_add_size(copies, row_bytes, &plan->bytes))
-        status = convop_fail(CONVOP_E_INTERNAL, "Convolution: the workspace of %s overflows",
-                             plan->impl->name);
+    else if (row_bytes > plan->problem.workspace_limit ||
+             !cvp_add_size(copies, row_bytes, &plan->bytes))
+        status = convop_fail(CONVOP_E_INTERNAL,
+                             "Convolution: implementation %s wants %zu bytes of workspace for a "
+                             "problem that it takes, allowed are %zu",
+                             plan->impl->name, row_bytes, plan->problem.workspace_limit);
     if (status == CONVOP_OK && cvp_verbose(2)) log_choice(plan);
     if (status != CONVOP_OK) cvp_conv_plan_end(plan);
     return status;

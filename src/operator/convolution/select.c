@@ -5,12 +5,14 @@
 #include "src/common/text.h"
 #include "src/operator/convolution/impl.h"
 
-/* Whether a name leaves the direction any choice: the bias gradient has one row. */
+/* Whether a name is a choice for the direction. The built-ins have one row for the bias gradient, so
+ * a name that is meant for the others leaves it alone. */
 static int is_named(const struct conv_rows *rows, const char *name, convop_conv_direction direction)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < rows->count; i++) n += rows->at[i]->direction == direction;
-    return name[0] && n > 1;
+    if (direction != CONVOP_BWD_B) return name[0] != '\0';
+    for (size_t i = 0; i < rows->count; i++)
+        if (rows->at[i]->direction == direction && strcmp(rows->at[i]->name, name) == 0) return 1;
+    return 0;
 }
 
 const convop_conv_impl *cvp_conv_find(const struct conv_rows *rows, const char *name,
@@ -21,7 +23,7 @@ const convop_conv_impl *cvp_conv_find(const struct conv_rows *rows, const char *
         const convop_conv_impl *row = rows->at[i];
         char why[CONVOP_WHY_SIZE];
         if (row->direction == p->direction && (!named || strcmp(row->name, name) == 0) &&
-            row->applicable(p, why))
+            cvp_conv_ask(row, p, why))
             return row;
     }
     return NULL;
@@ -36,8 +38,8 @@ static convop_status fail_by_name(const struct conv_rows *rows, const char *name
         const convop_conv_impl *row = rows->at[i];
         if (row->direction != p->direction) continue;
         if (n < 32) names[n++] = row->name;
-        char why[CONVOP_WHY_SIZE] = "";
-        if (strcmp(row->name, name) == 0 && !row->applicable(p, why))
+        char why[CONVOP_WHY_SIZE];
+        if (strcmp(row->name, name) == 0 && !cvp_conv_ask(row, p, why))
             return convop_fail(
                 CONVOP_E_UNSUPPORTED,
                 "Convolution: implementation %s, which the setting impl asks for, does "
@@ -59,8 +61,8 @@ convop_status cvp_conv_fail_to_find(const struct conv_rows *rows, const char *na
     cvp_conv_problem_describe(p, problem, sizeof problem);
     struct cvp_text t = cvp_text_in(reasons, sizeof reasons);
     for (size_t i = 0; i < rows->count; i++) {
-        char why[CONVOP_WHY_SIZE] = "";
-        if (rows->at[i]->direction == p->direction && !rows->at[i]->applicable(p, why))
+        char why[CONVOP_WHY_SIZE];
+        if (rows->at[i]->direction == p->direction && !cvp_conv_ask(rows->at[i], p, why))
             cvp_text_add(&t, "; %s: %s", rows->at[i]->name, why);
     }
     return convop_fail(CONVOP_E_UNSUPPORTED, "Convolution: no implementation runs %s of %s%s",

@@ -27,6 +27,23 @@ static inline struct pixel pixel_at(const convop_conv_problem *p, int64_t y)
     return (struct pixel){y / p->ow / p->oh, y / p->ow % p->oh, y % p->ow};
 }
 
+/* The first pixel of the next row, and the next pixel. */
+static inline struct pixel next_row(const convop_conv_problem *p, struct pixel at)
+{
+    at.w = 0;
+    if (++at.h == p->oh) {
+        at.h = 0;
+        at.d++;
+    }
+    return at;
+}
+
+static inline struct pixel next_pixel(const convop_conv_problem *p, struct pixel at)
+{
+    if (++at.w < p->ow) return at;
+    return next_row(p, at);
+}
+
 static inline int inside(int64_t at, int64_t size)
 {
     return at >= 0 && at < size;

@@ -28,15 +28,17 @@ static void NAME(im2col_first)(const convop_conv_problem *p, const void *image_,
     const T *image = image_;
     T *col = col_;
     int64_t taps = cvp_conv_taps(p), plane = cvp_conv_src_pixels(p);
+    const struct pixel first = pixel_at(p, y0);
     for (int64_t k = k0; k < k1; k++) {
         struct tap tap = tap_at(p, k % taps);
+        struct pixel at = first;
         T *to = col + (k - k0) * ld;
         for (int64_t y = y0; y < y1;) {
-            struct pixel at = pixel_at(p, y);
             int64_t w1 = cvp_min_i64(p->ow, at.w + (y1 - y));
             NAME(row_of_columns)(p, image + k / taps * plane, tap, at, w1, to);
             to += w1 - at.w;
             y += w1 - at.w;
+            at = next_row(p, at);
         }
     }
 }
@@ -47,8 +49,8 @@ static void NAME(im2col_last)(const convop_conv_problem *p, const void *image_, 
     const T *image = image_;
     T *col = col_;
     int64_t icg = p->ic / p->g;
-    for (int64_t y = y0; y < y1; y++) {
-        struct pixel at = pixel_at(p, y);
+    struct pixel at = pixel_at(p, y0);
+    for (int64_t y = y0; y < y1; y++, at = next_pixel(p, at)) {
         T *to = col + (y - y0) * ld;
         for (int64_t k = k0; k < k1;) {
             struct tap tap = tap_at(p, k / icg);
@@ -71,14 +73,15 @@ static void NAME(col2im_first)(const convop_conv_problem *p, const void *col_, i
     const T *col = col_;
     T *image = image_;
     int64_t taps = cvp_conv_taps(p), plane = cvp_conv_src_pixels(p);
+    const struct pixel first = pixel_at(p, y0);
     for (int64_t k = 0; k < (c1 - c0) * taps; k++) {
         struct tap tap = tap_at(p, k % taps);
         int64_t begin, end;
         window_inside(tap.w, p->sw, p->iw, p->ow, &begin, &end);
         T *to = image + (c0 + k / taps) * plane;
         const T *from = col + k * ld;
+        struct pixel at = first;
         for (int64_t y = y0; y < y1;) {
-            struct pixel at = pixel_at(p, y);
             int64_t w1 = cvp_min_i64(p->ow, at.w + (y1 - y));
             int64_t d = at.d * p->sd + tap.d, h = at.h * p->sh + tap.h;
             if (inside(d, p->id) && inside(h, p->ih)) {
@@ -89,6 +92,7 @@ static void NAME(col2im_first)(const convop_conv_problem *p, const void *col_, i
             }
             from += w1 - at.w;
             y += w1 - at.w;
+            at = next_row(p, at);
         }
     }
 }
@@ -99,8 +103,8 @@ static void NAME(col2im_last)(const convop_conv_problem *p, const void *col_, in
     const T *col = col_;
     T *image = image_;
     int64_t taps = cvp_conv_taps(p), n = c1 - c0;
-    for (int64_t y = y0; y < y1; y++) {
-        struct pixel at = pixel_at(p, y);
+    struct pixel at = pixel_at(p, y0);
+    for (int64_t y = y0; y < y1; y++, at = next_pixel(p, at)) {
         for (int64_t k = 0; k < taps; k++) {
             struct tap tap = tap_at(p, k);
             int64_t d = at.d * p->sd + tap.d, h = at.h * p->sh + tap.h, w = at.w * p->sw + tap.w;

@@ -1,0 +1,87 @@
+/* The built-in rows, and how those registered at run time are sorted in between them. */
+#include "src/operator/convolution/row_set.h"
+
+#include <string.h>
+
+#include "src/common/alloc.h"
+#include "src/common/size.h"
+
+#define CONV_IMPL(row) extern const convop_conv_impl row;
+#include "src/operator/convolution/impl_list.h"
+#undef CONV_IMPL
+
+static const convop_conv_impl *const builtin[] = {
+#define CONV_IMPL(row) &row,
+#include "src/operator/convolution/impl_list.h"
+#undef CONV_IMPL
+};
+
+#define NUM_BUILTIN (sizeof builtin / sizeof builtin[0])
+
+const struct conv_rows cvp_conv_builtin_rows = {builtin, NUM_BUILTIN, NULL};
+
+int cvp_conv_row_is_builtin(const convop_conv_impl *impl)
+{
+    for (size_t i = 0; i < NUM_BUILTIN; i++)
+        if (builtin[i] == impl) return 1;
+    return 0;
+}
+
+int cvp_conv_rows_rival(const convop_conv_impl *a, const convop_conv_impl *b)
+{
+    return a->direction == b->direction && strcmp(a->name, b->name) == 0;
+}
+
+struct conv_row_set *cvp_conv_row_set_create(size_t room)
+{
+    size_t pointers, bytes;
+    if (!cvp_mul_size(room, 2, &pointers) || !cvp_add_size(pointers, NUM_BUILTIN, &pointers) ||
+        !cvp_mul_size(pointers, sizeof(void *), &bytes) ||
+        !cvp_add_size(bytes, sizeof(struct conv_row_set), &bytes))
+        return NULL;
+    struct conv_row_set *set = cvp_calloc(1, bytes);
+    if (!set) return NULL;
+    set->room = room;
+    set->at = (const convop_conv_impl **)(set + 1);
+    set->held = (struct conv_row_entry **)(set->at + room + NUM_BUILTIN);
+    return set;
+}
+
+static int is_hidden(const convop_conv_impl *impl, const struct conv_row_entry *registered)
+{
+    for (const struct conv_row_entry *e = registered; e; e = e->next)
+        if (e->impl->level > impl->level && cvp_conv_rows_rival(e->impl, impl)) return 1;
+    for (size_t i = 0; i < NUM_BUILTIN; i++)
+        if (builtin[i]->level > impl->level && cvp_conv_rows_rival(builtin[i], impl)) return 1;
+    return 0;
+}
+
+static void add_builtin(struct conv_row_set *set, const struct conv_row_entry *registered,
+                        int last_resort)
+{
+    for (size_t i = 0; i < NUM_BUILTIN; i++)
+        if ((strcmp(builtin[i]->name, CONV_REFERENCE) == 0) == last_resort &&
+            !is_hidden(builtin[i], registered))
+            set->at[set->rows.count++] = builtin[i];
+}
+
+static void add_registered(struct conv_row_set *set, struct conv_row_entry *registered, int first)
+{
+    for (struct conv_row_entry *e = registered; e; e = e->next) {
+        if ((e->impl->level > CONVOP_LEVEL_BUILTIN) != first || is_hidden(e->impl, registered))
+            continue;
+        set->at[set->rows.count++] = e->impl;
+        set->held[set->num_held++] = e;
+        e->refs++;
+    }
+}
+
+void cvp_conv_row_set_fill(struct conv_row_set *set, struct conv_row_entry *registered)
+{
+    set->rows = (struct conv_rows){set->at, 0, set};
+    set->num_held = 0;
+    add_registered(set, registered, 1);
+    add_builtin(set, registered, 0);
+    add_registered(set, registered, 0);
+    add_builtin(set, registered, 1);
+}
