@@ -21,7 +21,7 @@ install() {
         say "there is no peer $name"
         return 1
     fi
-    if cmp -s "$wanted" "$venv/installed.txt"; then
+    if cmp -s "$wanted" "$venv/installed.txt" && [ -x "$venv/bin/python" ]; then
         return 0
     fi
     say "installing $name in $venv"

@@ -10,8 +10,10 @@ packages="gcc libc6-dev pkg-config meson ninja-build python3 libdlpack-dev libcm
     libopenblas0-pthread"
 case ${1-build} in
 build) ;;
-test) # The second compiler with its sanitizers, C++ for the headers, nm and readelf, setarch.
-    packages="$packages g++ clang libclang-rt-14-dev clang-format binutils util-linux"
+test) # The second compiler with its sanitizers, C++ for the headers, nm and readelf, setarch,
+    # jansson (the cases), TurboJPEG and libpng (record files of images; the library needs neither).
+    packages="$packages g++ clang libclang-rt-14-dev clang-format binutils util-linux
+        libjansson-dev libturbojpeg0-dev libpng-dev"
     ;;
 *)
     echo "usage: scripts/setup.sh [build|test]" >&2
@@ -73,3 +75,5 @@ if [ -n "$left" ]; then
     echo "setup: still missing after the installation: $left" >&2
     exit 1
 fi
+# A folder that is configured already looks again for what it did without.
+touch -c "$(dirname "$0")/../meson.build"

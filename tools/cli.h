@@ -14,6 +14,7 @@ struct cli_command {
 int cli_ops(int argc, char **argv);
 int cli_info(int argc, char **argv);
 int cli_bench(int argc, char **argv);
+int cli_im2rec(int argc, char **argv); /* where io/ is built: CLI_HAVE_IO */
 
 /* Writes "convop: <sentence>" to stderr and answers CLI_FAILURE, for `return cli_fail(...)`. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,8 +1,10 @@
 /* The command `convop`: finds the sub-command and hands over the rest of the line. */
 #include <argp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "convop/plugin.h"
 #include "convop/version.h"
 #include "tools/cli.h"
 
@@ -13,6 +15,9 @@ static const struct cli_command commands[] = {
     {"ops", "list operators, or describe one", cli_ops},
     {"info", "show version, CPU, libraries, settings and where they come from", cli_info},
     {"bench", "check and time convolutions", cli_bench},
+#ifdef CLI_HAVE_IO
+    {"im2rec", "make lists and record files of images", cli_im2rec},
+#endif
     {"help", "describe a command", cli_help},
 };
 
@@ -39,10 +44,23 @@ static const struct cli_command *find(const char *name)
     return NULL;
 }
 
+static const struct argp_option options[] = {
+    {"plugin", 'P', "PATH", 0, "Load a plug-in first; may be given more than once", 0},
+    {0},
+};
+
+/* It stays loaded to the end of the program. */
+static void load_plugin(const char *path)
+{
+    convop_plugin_handle *plugin = NULL;
+    if (convop_plugin_load(path, &plugin) != CONVOP_OK) exit(cli_fail("%s", convop_last_error()));
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct choice *choice = state->input;
     switch (key) {
+    case 'P': load_plugin(arg); return 0;
     case ARGP_KEY_ARG:
         choice->command = find(arg);
         if (!choice->command) argp_error(state, "there is no command \"%s\"", arg);
@@ -72,6 +90,7 @@ static char *help_filter(int key, const char *text, void *input)
 }
 
 static const struct argp main_argp = {
+    .options = options,
     .parser = parse,
     .args_doc = "COMMAND [ARGUMENT...]",
     .doc = "Neural-network operators: what there is, what this machine has, and how fast it runs.\v"
@@ -79,6 +98,7 @@ static const struct argp main_argp = {
            "  convop ops Convolution\n"
            "  convop info\n"
            "  convop bench --mode=CP g32mb1ic32ih112oc32kh3ph1\n"
+           "  convop --plugin=./example.so ops\n"
            "  convop help bench\n\n"
            "Exit status: 0 done, 1 failed, 2 wrong usage.",
     .help_filter = help_filter,

@@ -62,6 +62,17 @@ CONVOP_API void convop_context_destroy(convop_context **context);
  *  NULL is the process default. 0 if the setting "num_threads" does not parse. */
 CONVOP_API int convop_context_num_threads(const convop_context *context);
 
+/** The library's parallel loop, for kernels of others. It replaces body(arg, 0, 0, n) by calls
+ * whose ranges [begin, end) cover 0..n-1 once, on any threads, and returns when all have returned.
+ *  A lane, 0 <= lane < convop_context_num_threads(context), runs one range at a time, so that
+ *  scratch may be kept for each lane; of a convolution's row p->threads bounds it. Inside another
+ *  loop, or while a loop of another thread has the pool, all runs in the calling thread.
+ *  @param context  NULL is the process default
+ *  Never fails; does nothing if n < 1. Thread-safe. Since 0.1. */
+CONVOP_API void convop_parallel(const convop_context *context, int64_t n,
+                                void (*body)(void *arg, int lane, int64_t begin, int64_t end),
+                                void *arg);
+
 /** What belongs to one call. NULL is all defaults. */
 typedef struct convop_exec {
     size_t struct_size;

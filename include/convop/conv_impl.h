@@ -59,19 +59,21 @@ typedef struct convop_conv_operands {
 /** Bytes for the reason why a row does not take a problem. */
 #define CONVOP_WHY_SIZE 120
 
-/** A row: one way to compute one direction. Const, outlives its registration. */
+/** A row: one way to compute one direction. Const, outlives its registration. Functions run with no
+ *  lock held, in many threads at once. */
 typedef struct convop_conv_impl {
     size_t struct_size;
     const char *name;
     convop_conv_direction direction;
     int version; /* counts up when its speed or its results change */
-    int level;   /* built-in rows have CONVOP_LEVEL_BUILTIN */
+    int level;   /* 1 or more; built-in rows have CONVOP_LEVEL_BUILTIN */
 
     /** Pure and cheap. 0: why[] says what of the problem it does not take. It may look at all of p,
      *  the workspace limit among it; p->dense may be 0. */
     int (*applicable)(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE]);
 
-    /** Scratch bytes, at most p->workspace_limit. Only asked where it is applicable. NULL: none. */
+    /** Scratch bytes, at most p->workspace_limit; more fails the call. Only asked where it is
+     *  applicable. NULL: none. */
     size_t (*workspace)(const convop_conv_problem *p);
 
     /** For weights that stay the same over many calls: the bytes of a form that is faster to
@@ -82,10 +84,27 @@ typedef struct convop_conv_impl {
                  const convop_context *context);
 
     /** Computes. workspace is 64-byte aligned. Overwrites out, or adds to it if p->add; without
-     *  add, out is not read. Many threads at once. */
+     *  add, out is not read. A failure leaves a sentence with convop_fail() and out as it was; the
+     *  call passes both on. */
     convop_status (*run)(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *workspace);
 } convop_conv_impl;
+
+/** Adds a row, for all plans made from now on. Rows above CONVOP_LEVEL_BUILTIN are tried before the
+ *  built-in ones, the highest first; all others after them, but before the built-in "reference",
+ *  which stays the last. Of rows of one name and direction only the highest level is there. The
+ *  descriptor is kept until it is unregistered and nothing uses it.
+ *  @return INVALID if the descriptor is incomplete (the text names the member); STATE if name and
+ *          direction are taken at this level, or the name is "reference"; NO_MEMORY. Thread-safe.
+ *          Since 0.1. */
+CONVOP_API convop_status convop_conv_impl_register(const convop_conv_impl *impl);
+
+/** Takes it back: no new plan has it, and what it hid is there again. released(user) is called
+ * once, with no lock held, when the last plan or listing that could use it has ended, possibly
+ * before this returns; then the descriptor may go. released may be NULL.
+ *  @return NOT_FOUND if it is not registered, STATE for a built-in row. Thread-safe. Since 0.1. */
+CONVOP_API convop_status convop_conv_impl_unregister(const convop_conv_impl *impl,
+                                                     void (*released)(void *user), void *user);
 
 #ifdef __cplusplus
 }

@@ -111,7 +111,7 @@ typedef enum convop_conv_direction {
 
 /** An implementation row, for one problem. */
 typedef struct convop_conv_row {
-    const char *name; /* "gemm" */
+    const char *name; /* "gemm"; of a row that was registered, valid until it is unregistered */
     int version;
     int applicable;         /* 1: it computes this problem */
     int chosen;             /* 1: it is the one that a call runs */

@@ -12,6 +12,7 @@
 #include "convop/info.h"
 #include "convop/instance.h"
 #include "convop/params.h"
+#include "convop/plugin.h"
 #include "convop/registry.h"
 #include "convop/settings.h"
 #include "convop/version.h"

@@ -57,7 +57,15 @@ typedef struct convop_gradient {
     int num_of;
 } convop_gradient;
 
-/** An output that may be written over an input of the same shape and dtype (CONVOP_REQ_INPLACE). */
+/** The value of the attribute "visible", type "convop_visible": how many outputs a user of a graph
+ *  sees with these parameters, the first ones; the others are for the gradient. Without it, all. */
+typedef struct convop_visible {
+    size_t struct_size;
+    int (*num_outputs)(const void *params);
+} convop_visible;
+
+/** An output that may be written over an input (CONVOP_REQ_INPLACE): the same elements in the same
+ *  places, so of one dtype and with equal strides, or both compact and of one size (Flatten). */
 typedef struct convop_inplace {
     int input, output;
 } convop_inplace;

@@ -1,5 +1,6 @@
-/* The locks of this folder. All are leaves: whoever holds one takes no other and calls nothing that
- * is not in the same file. They are free in a forked child, whatever other threads did. */
+/* Locks of what the whole process has once. All are leaves: whoever holds one takes no other,
+ * allocates nothing and calls no code of others. They are free in a forked child, whatever other
+ * threads did. */
 #ifndef CVP_COMMON_LOCK_H
 #define CVP_COMMON_LOCK_H
 
@@ -7,6 +8,8 @@ enum cvp_lock {
     CVP_LOCK_BUFFERS,  /* the pool of buffers: buffer.c */
     CVP_LOCK_SETTINGS, /* the texts of the settings: settings.c */
     CVP_LOCK_LOG,      /* the process sink: log.c */
+    CVP_LOCK_ROWS,     /* implementation rows: src/operator/convolution/rows.c */
+    CVP_LOCK_PLUGINS,  /* the list of plug-ins: src/operator/plugin/ */
     CVP_LOCK_COUNT
 };
 

@@ -7,6 +7,7 @@
 #include "src/common/settings.h"
 #include "src/common/status.h"
 #include "src/engine/engine_internal.h"
+#include "src/engine/prepared.h"
 #include "src/engine/thread.h"
 
 /* ---- forks ------------------------------------------------------------------------------------
@@ -89,7 +90,7 @@ static void free_engine(convop_engine *engine)
 {
     for (struct cvp_task *task = engine->oldest, *next; task != NULL; task = next) {
         next = task->newer;
-        cvp_free(task);
+        if (!task->is_kept) cvp_free(task);
     }
     cvp_var_table_clear(&engine->vars);
     pthread_cond_destroy(&engine->threaded.work);
@@ -272,6 +273,51 @@ convop_status convop_engine_push(convop_engine *engine, const convop_task *task)
     cvp_task_enter(engine, made);
     if (!engine->ops->submit(engine, made)) return enter(engine, "convop_engine_push");
     return leave(engine, CONVOP_OK);
+}
+
+convop_status cvp_prepared_create(convop_engine *engine, const convop_task *task,
+                                  struct cvp_task **out)
+{
+    *out = NULL;
+    CVP_RETURN_IF_ERROR(check_task(task));
+    CVP_RETURN_IF_ERROR(enter(engine, "cvp_prepared_create"));
+    struct cvp_task *made = cvp_task_make(task);
+    convop_status status = made != NULL
+                               ? cvp_task_resolve(engine, made, task)
+                               : convop_fail(CONVOP_E_NO_MEMORY, "engine: no memory for task '%s'",
+                                             task->name != NULL ? task->name : "task");
+    if (status != CONVOP_OK) {
+        cvp_free(made);
+        return leave(engine, status);
+    }
+    made->is_kept = 1;
+    *out = made;
+    return leave(engine, CONVOP_OK);
+}
+
+convop_status cvp_prepared_push(convop_engine *engine, struct cvp_task *task)
+{
+    CVP_RETURN_IF_ERROR(enter(engine, "cvp_prepared_push"));
+    task->next = NULL;
+    cvp_task_enter(engine, task);
+    if (!engine->ops->submit(engine, task)) return enter(engine, "cvp_prepared_push");
+    return leave(engine, CONVOP_OK);
+}
+
+void cvp_prepared_destroy(struct cvp_task **task)
+{
+    if (*task != NULL) cvp_free(*task);
+    *task = NULL;
+}
+
+int cvp_engine_num_workers(const convop_engine *engine)
+{
+    return engine->ops->kind == CONVOP_ENGINE_NAIVE ? 1 : engine->threaded.workers;
+}
+
+int cvp_engine_is_inside(const convop_engine *engine)
+{
+    return cvp_task_current(engine) != NULL;
 }
 
 static convop_status report(const struct cvp_error *error)

@@ -33,6 +33,7 @@ struct cvp_task {
     size_t blocked;                 /* uses that have to wait */
     struct cvp_task *next;          /* naive: pushed after this one */
     pthread_t pusher;               /* naive: the thread that runs it */
+    int is_kept;                    /* prepared.h: freed by who made it */
     size_t num_uses;
     struct cvp_task_use use[];
 };

@@ -83,6 +83,12 @@ void cvp_parallel_on(const convop_context *context, int max_lanes, int64_t n, cv
     }
 }
 
+void convop_parallel(const convop_context *context, int64_t n,
+                     void (*body)(void *arg, int lane, int64_t begin, int64_t end), void *arg)
+{
+    if (body != NULL) cvp_parallel(context, n, body, arg);
+}
+
 int cvp_lanes(const convop_context *context)
 {
     const convop_context *c = NULL;

@@ -195,7 +195,7 @@ int cvp_task_run(convop_engine *engine, struct cvp_task *task)
         awaited |= end_use(engine, &task->use[i], error);
     }
     cvp_error_drop(error);
-    cvp_free(task);
+    if (!task->is_kept) cvp_free(task);
     if (awaited) pthread_cond_broadcast(&engine->ended);
     return 1;
 }

@@ -55,23 +55,31 @@ static convop_status check_inputs(const struct cvp_call *call, int as_query)
     return CONVOP_OK;
 }
 
-/* 1 if output i may lie on input j: the operator allows it, it was asked for, and they are the same
- * elements in the same places. */
-static int is_inplace(const struct cvp_call *call, int i, int j)
+/* 1 if the two are the same elements in the same places. Shapes may differ where an operator's pair
+ * allows it (Flatten): then both must be compact. */
+static int is_same_memory(const DLTensor *out, const DLTensor *in)
 {
-    const DLTensor *out = call->args.outputs[i], *in = call->args.inputs[j];
-    int allowed = 0;
-    for (size_t k = 0; k < call->op->num_inplace; k++)
-        allowed |= call->op->inplace[k].input == j && call->op->inplace[k].output == i;
-    if (!allowed || call->requests[i] != CONVOP_REQ_INPLACE || !in || out->ndim != in->ndim ||
-        cvp_tensor_data(out) != cvp_tensor_data(in))
-        return 0;
+    if (cvp_tensor_data(out) != cvp_tensor_data(in)) return 0;
+    if (cvp_tensor_is_compact(out) && cvp_tensor_is_compact(in))
+        return cvp_tensor_bytes(out) == cvp_tensor_bytes(in);
+    if (out->ndim != in->ndim) return 0;
     int64_t a[CONVOP_MAX_DIMS], b[CONVOP_MAX_DIMS];
     cvp_tensor_strides(out, a);
     cvp_tensor_strides(in, b);
     for (int d = 0; d < out->ndim; d++)
         if (out->shape[d] != in->shape[d] || a[d] != b[d]) return 0;
     return 1;
+}
+
+/* 1 if output i may lie on input j: the operator allows it, it was asked for, and they are the same
+ * memory. */
+static int is_inplace(const struct cvp_call *call, int i, int j)
+{
+    const DLTensor *out = call->args.outputs[i], *in = call->args.inputs[j];
+    int allowed = 0;
+    for (size_t k = 0; k < call->op->num_inplace; k++)
+        allowed |= call->op->inplace[k].input == j && call->op->inplace[k].output == i;
+    return allowed && call->requests[i] == CONVOP_REQ_INPLACE && in && is_same_memory(out, in);
 }
 
 static convop_status check_outputs(const struct cvp_call *call, int as_query)

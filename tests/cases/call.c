@@ -37,6 +37,29 @@ convop_status conv_invoke(struct conv *v, const convop_exec *exec)
                          2 + v->has_bias, gradients, v->req + DATA_GRAD, exec);
 }
 
+convop_status conv_instance(struct conv *v, int packs_weights)
+{
+    const DLTensor *forward[] = {given(v, DATA), given(v, WEIGHT), given(v, BIAS)};
+    const DLTensor *backward[] = {given(v, OUT_GRAD), given(v, DATA), given(v, WEIGHT)};
+    const DLTensor *const *inputs = v->backward ? backward : forward;
+    DLTensor *outputs[] = {asked(v, OUTPUT)};
+    DLTensor *gradients[] = {asked(v, DATA_GRAD), asked(v, WEIGHT_GRAD), asked(v, BIAS_GRAD)};
+    DLTensor *const *results = v->backward ? gradients : outputs;
+    const DLTensor *constants[3] = {NULL};
+    int weight = v->backward ? 2 : 1;
+    if (packs_weights) constants[weight] = inputs[weight];
+    convop_instance *instance = NULL;
+    convop_status status = convop_instance_create_typed(
+        v->backward ? "_backward_Convolution" : "Convolution", &v->params,
+        v->backward ? 3 : 2 + v->has_bias, constants, NULL, &instance);
+    if (status == CONVOP_OK)
+        status = convop_instance_reshape(instance, inputs, results,
+                                         v->backward ? v->req + DATA_GRAD : v->req, SIZE_MAX, NULL);
+    if (status == CONVOP_OK) status = convop_instance_run(instance, inputs, results, NULL);
+    convop_instance_destroy(&instance);
+    return status;
+}
+
 convop_conv_direction conv_direction(int output)
 {
     return output == OUTPUT        ? CONVOP_FWD

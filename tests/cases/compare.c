@@ -69,7 +69,7 @@ void compare_nothing_written(const struct conv *v, const char *what)
             fail_msg("%s: input %d was written", what, i);
 }
 
-/* ---- the case's figures ----------------------------------------------------------------------- */
+/* ---- the case's figures ---------------------------------------------------------------------- */
 
 struct figures {
     double sum, wsum13, min, max, magnitude;

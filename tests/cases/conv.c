@@ -39,8 +39,8 @@ static void add_pair(struct conv *v, const char *key, const json_t *value)
 
 static void read_params(struct conv *v)
 {
-    static const char *const same[] = {"kernel",    "stride",  "dilate", "pad", "num_filter",
-                                       "num_group", "no_bias", "layout"};
+    static const char *const same[] = {"kernel",     "stride",    "dilate",  "pad",
+                                       "num_filter", "num_group", "no_bias", "layout"};
     const json_t *params = v->c->params;
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
         add_pair(v, same[i], json_object_get(params, same[i]));
@@ -48,8 +48,8 @@ static void read_params(struct conv *v)
     const convop_op *op = NULL;
     v->parsed = convop_op_find("Convolution", &op);
     if (v->parsed == CONVOP_OK)
-        v->parsed = convop_params_parse(op, v->num_pairs, v->keys, v->values, &v->params,
-                                        sizeof v->params);
+        v->parsed =
+            convop_params_parse(op, v->num_pairs, v->keys, v->values, &v->params, sizeof v->params);
     convop_op_release(&op);
     const json_t *limit = json_object_get(params, "workspace_bytes");
     if (json_is_integer(limit)) v->params.workspace_bytes = (size_t)json_integer_value(limit);
@@ -134,8 +134,7 @@ static void create_outputs(struct conv *v, enum placement placement)
 {
     int64_t shape[CONVOP_MAX_DIMS] = {v->n};
     shape[v->channels_last ? v->axes + 1 : 1] = v->oc;
-    for (int a = 0; a < v->axes; a++)
-        shape[a + (v->channels_last ? 1 : 2)] = v->o[a + 3 - v->axes];
+    for (int a = 0; a < v->axes; a++) shape[a + (v->channels_last ? 1 : 2)] = v->o[a + 3 - v->axes];
     create_output(v, OUTPUT, &v->in[DATA], v->axes + 2, shape, placement);
     if (!v->backward) return;
     create_output(v, DATA_GRAD, &v->in[DATA], v->in[DATA].dl.ndim, v->in[DATA].shape, placement);

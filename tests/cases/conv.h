@@ -1,4 +1,5 @@
-/* A case's convolution: parameters as text and as struct, tensors, what must come out, and calls. */
+/* A case's convolution: parameters as text and as struct, tensors, what must come out, and calls.
+ */
 #ifndef TESTS_CASES_CONV_H
 #define TESTS_CASES_CONV_H
 
@@ -48,6 +49,8 @@ void conv_reset(struct conv *v);
 convop_status conv_call(struct conv *v, const convop_exec *exec);
 /* The same by the operator's name with parameters as text; requests WRITE or v->req. */
 convop_status conv_invoke(struct conv *v, const convop_exec *exec);
+/* The same through an instance, made for this call; its weights constant or given with the run. */
+convop_status conv_instance(struct conv *v, int packs_weights);
 
 /* The rows of a direction for this problem, those that apply or not. */
 size_t conv_rows(struct conv *v, convop_conv_direction direction, convop_conv_row *rows,

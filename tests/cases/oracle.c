@@ -43,8 +43,8 @@ static void taps(const struct conv *v, struct sums *s, int64_t image, int64_t fi
                     inside &= x[a] >= 0 && x[a] < v->i[a];
                 }
                 if (!inside) continue;
-                int64_t from = position(v, image, filter / group_out * group_in + channel, v->ic,
-                                        v->i, x);
+                int64_t from =
+                    position(v, image, filter / group_out * group_in + channel, v->ic, v->i, x);
                 int64_t by = position(v, filter, channel, group_in, v->k, k);
                 add(s, OUTPUT, out, s->values[DATA][from] * s->values[WEIGHT][by]);
                 if (!v->backward) continue;

@@ -24,8 +24,8 @@ case_run run_dlpack_for(const struct test_case *c);
 case_run run_engine_for(const struct test_case *c);
 case_run run_process_for(const struct test_case *c);
 
-/* The problem in every way there is: as chosen, by name, with 1 and 3 threads, and each row by its
- * name; every element compared. */
+/* The problem in every way there is: as chosen, by name, by an instance, with 1 and 3 threads, and
+ * each row by its name; every element compared. */
 void run_all_ways(struct conv *v);
 /* conv_open at both placements, run_all_ways, conv_close. */
 void run_naive(const struct test_case *c);
@@ -34,8 +34,8 @@ void run_once(struct conv *v, const char *row, const convop_exec *exec);
 /* 1 if a good little convolution still computes. */
 int library_is_usable(void);
 
-/* Set once at the start: results must be those of exact arithmetic, no transform domain. 0 where the
- * library has no such setting, because it has nothing else. */
+/* Set once at the start: results must be those of exact arithmetic, no transform domain. 0 where
+ * the library has no such setting, because it has nothing else. */
 int math_strict(int on);
 
 #endif

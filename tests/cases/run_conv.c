@@ -49,8 +49,8 @@ static void each_row(struct conv *v, int output)
             fail_msg("row %s does not say why it does not apply", rows[i].name);
         }
     }
-    if (ran == 0) fail_msg("no row computes %s: %s", conv_output_names[output],
-                           convop_last_error());
+    if (ran == 0)
+        fail_msg("no row computes %s: %s", conv_output_names[output], convop_last_error());
     memcpy(v->req, asked, sizeof asked);
 }
 
@@ -75,6 +75,11 @@ void run_all_ways(struct conv *v)
     conv_reset(v);
     must(conv_invoke(v, NULL), "convop_invoke");
     compare_outputs(v, "convop_invoke");
+    for (int packs_weights = 0; packs_weights < 2; packs_weights++) {
+        conv_reset(v);
+        must(conv_instance(v, packs_weights), "instance");
+        compare_outputs(v, packs_weights ? "instance with packed weights" : "instance");
+    }
     for (int i = 0; i < OUTPUTS; i++)
         if (v->req[i] != CONVOP_REQ_NULL) each_row(v, i);
 }
@@ -93,7 +98,7 @@ void run_naive(const struct test_case *c)
     }
 }
 
-/* ---- refusals --------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 int library_is_usable(void)
 {
@@ -125,8 +130,8 @@ static convop_status infer(struct conv *v)
     types[inputs] = (DLDataType){0, 0, 0};
     const convop_op *op = NULL;
     must(convop_op_find("Convolution", &op), NULL);
-    convop_status status = convop_infer(op, &v->params, inputs, shapes, 1, shapes + inputs, types,
-                                        types + inputs);
+    convop_status status =
+        convop_infer(op, &v->params, inputs, shapes, 1, shapes + inputs, types, types + inputs);
     convop_op_release(&op);
     return status;
 }

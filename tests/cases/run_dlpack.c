@@ -48,8 +48,8 @@ static convop_status import(const struct test_case *c, struct producer_log *log,
     *array = NULL;
     if (json_ints(json_object_get(dl, "version"), version, 2) == 2) {
         uint64_t flags = (uint64_t)json_integer_value(json_object_get(dl, "flags"));
-        struct DLManagedTensorVersioned *m = producer_make_versioned(
-            &t, log, (unsigned)version[0], (unsigned)version[1], flags);
+        struct DLManagedTensorVersioned *m =
+            producer_make_versioned(&t, log, (unsigned)version[0], (unsigned)version[1], flags);
         convop_status status = convop_from_dlpack_versioned(m, array);
         assert_int_equal(log->deleted, 0);
         if (status != CONVOP_OK) m->deleter(m);
@@ -242,7 +242,7 @@ static void export_outlives_source(const struct test_case *c)
     assert_int_equal(cvp_alloc_live(), live);
 }
 
-/* ---- used by convolutions ---------------------------------------------------------------------- */
+/* ---- used by convolutions -------------------------------------------------------------------- */
 
 /* A 1x1 convolution of what was imported, as a (1,1,2,3) image; empty ones as they are. */
 static convop_status convolve(const convop_array *array, float out[6])
@@ -297,14 +297,14 @@ static void mixed_devices(const struct test_case *c)
     p.kernel = convop_tuple2(1, 1);
     p.num_filter = 1;
     p.no_bias = 1;
-    assert_int_not_equal(
-        conv_forward(&p, &src, &weights, NULL, &dst, CONVOP_REQ_WRITE, NULL), CONVOP_OK);
+    assert_int_not_equal(conv_forward(&p, &src, &weights, NULL, &dst, CONVOP_REQ_WRITE, NULL),
+                         CONVOP_OK);
     compare_mention(c, convop_last_error());
     for (int i = 0; i < 6; i++) assert_true(out[i] == 7);
     assert_true(library_is_usable());
 }
 
-/* ---- lifetime ---------------------------------------------------------------------------------- */
+/* ---- lifetime -------------------------------------------------------------------------------- */
 
 struct use {
     convop_array *array;

@@ -111,7 +111,7 @@ static void two_requests(const struct test_case *c)
     conv_close(&v);
 }
 
-/* ---- alignment -------------------------------------------------------------------------------- */
+/* ---- alignment ------------------------------------------------------------------------------- */
 
 static void *kept_bytes(const struct tensor *t)
 {
@@ -166,8 +166,17 @@ static void every_offset(const struct test_case *c)
     conv_close(&v);
 }
 
-/* ---- time ------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TIMES_SAY_NOTHING 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TIMES_SAY_NOTHING 1
+#endif
+#endif
+
+#ifndef TIMES_SAY_NOTHING
 static double now(void)
 {
     struct timespec t;
@@ -189,14 +198,6 @@ static double best_time(struct conv *v, const char *row)
     return best;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TIMES_SAY_NOTHING 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define TIMES_SAY_NOTHING 1
-#endif
-#endif
-
 /* Multiplications and additions a second that one core of this instruction set does at best, from
  * below: two units, 2 GHz. */
 static double core_rate(void)
@@ -205,6 +206,7 @@ static double core_rate(void)
     assert_int_equal(cvp_isa_in_use(&isa), CONVOP_OK);
     return isa == CVP_ISA_AVX512 ? 128e9 : isa == CVP_ISA_AVX2 ? 64e9 : 16e9;
 }
+#endif
 
 /* A large window does not end in the plain loops. */
 static void no_fall_back(const struct test_case *c)
@@ -224,7 +226,7 @@ static void no_fall_back(const struct test_case *c)
     conv_close(&v);
 }
 
-/* ---- what needs a GPU -------------------------------------------------------------------------- */
+/* ---- what needs a GPU ------------------------------------------------------------------------ */
 
 static void needs_gpu(const struct test_case *c)
 {

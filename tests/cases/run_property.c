@@ -9,7 +9,7 @@
 #include "tests/cases/compare.h"
 #include "tests/cases/run.h"
 
-/* ---- the same problem with another rank ------------------------------------------------------- */
+/* ---- the same problem with another rank ------------------------------------------------------ */
 
 static void insert_one(json_t *array, size_t at, int64_t value)
 {
@@ -94,7 +94,7 @@ static void rank_does_not_matter(const struct test_case *c)
     derived_case_free(&thin_forward);
 }
 
-/* ---- the same problem in the other layout ----------------------------------------------------- */
+/* ---- the same problem in the other layout ---------------------------------------------------- */
 
 /* Where the element at (n, c, y, x) of a 4-D NCHW tensor is in the NHWC one. */
 static int64_t moved(const int64_t nchw[4], int64_t i)
@@ -143,8 +143,9 @@ static void compare_layouts(const struct test_case *first)
         for (int64_t k = 0; k < v.out[i].count; k++) {
             double a = tensor_get(&v.out[i], k);
             double b = tensor_get(&w.out[i], v.out[i].dl.ndim == 4 ? moved(v.out[i].shape, k) : k);
-            if (a != b) fail_msg("%s[%lld]: %g, channels last: %g", conv_output_names[i],
-                                 (long long)k, a, b);
+            if (a != b)
+                fail_msg("%s[%lld]: %g, channels last: %g", conv_output_names[i], (long long)k, a,
+                         b);
         }
     }
     conv_close(&v);
@@ -162,8 +163,7 @@ static struct test_case variant(const struct test_case *c, int64_t ic, int64_t o
     json_t *inputs = json_object_get(v.json, "inputs");
     json_array_set_new(json_object_get(case_input(&v, "data"), "shape"), 1, json_integer(ic));
     json_array_set_new(json_object_get(case_input(&v, "weight"), "shape"), 0, json_integer(oc));
-    json_array_set_new(json_object_get(case_input(&v, "weight"), "shape"), 1,
-                       json_integer(ic / g));
+    json_array_set_new(json_object_get(case_input(&v, "weight"), "shape"), 1, json_integer(ic / g));
     json_array_set_new(json_object_get(case_input(&v, "bias"), "shape"), 0, json_integer(oc));
     if (backward) {
         json_t *out_grad = json_deep_copy(case_input(&v, "data")); /* pad keeps the size */
@@ -174,8 +174,7 @@ static struct test_case variant(const struct test_case *c, int64_t ic, int64_t o
     }
     size_t k;
     json_t *input;
-    json_array_foreach(inputs, k, input)
-        json_object_set_new(input, "dtype", json_string(dtype));
+    json_array_foreach(inputs, k, input) json_object_set_new(input, "dtype", json_string(dtype));
     return case_of(v.json);
 }
 
@@ -186,15 +185,15 @@ static void layouts_agree(const struct test_case *c)
     for (size_t t = 0; t < 4; t++)
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
             for (int backward = 0; backward < 2; backward++) {
-                struct test_case v = variant(c, sizes[s][0], sizes[s][1], sizes[s][2], types[t],
-                                             backward);
+                struct test_case v =
+                    variant(c, sizes[s][0], sizes[s][1], sizes[s][2], types[t], backward);
                 /* Sums of small integers: exact in 8 bits only up to 256, so the oracle rounds. */
                 compare_layouts(&v);
                 derived_case_free(&v);
             }
 }
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* Scaling the gradient by a power of two scales what follows from it to the bit. */
 static void homogeneity(const struct test_case *c)

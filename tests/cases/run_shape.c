@@ -48,8 +48,7 @@ static void close_query(struct query *q)
 static convop_status infer(struct query *q)
 {
     convop_shape in[2] = {q->data, q->weight};
-    convop_status status =
-        convop_infer(q->op, &q->v.params, 2, in, 1, &q->output, NULL, NULL);
+    convop_status status = convop_infer(q->op, &q->v.params, 2, in, 1, &q->output, NULL, NULL);
     q->data = in[0];
     q->weight = in[1];
     return status;
@@ -113,13 +112,13 @@ static void huge_stride(const struct test_case *c)
     if (status != CONVOP_OK) {
         assert_non_null(strstr(convop_last_error(), "stride"));
     } else {
-        const int64_t want[] = {1, 2, 1, 6};
-        expect_shape(&q.output, json_from_ints(want, 4));
+        const convop_shape want = {4, {1, 2, 1, 6}};
+        assert_memory_equal(&q.output, &want, sizeof want);
     }
     close_query(&q);
 }
 
-/* ---- beyond 32 bits --------------------------------------------------------------------------- */
+/* ---- beyond 32 bits -------------------------------------------------------------------------- */
 
 static int64_t elements(const convop_shape *s)
 {
@@ -137,8 +136,8 @@ static void expect_number(const struct test_case *c, const char *key, int64_t go
 /* What would run, for tensors that do not exist: the limit on scratch memory is kept. */
 static void explain(struct query *q, DLDataType type)
 {
-    DLTensor src = {.device = {kDLCPU, 0}, .ndim = q->data.ndim, .dtype = type,
-                    .shape = q->data.dim};
+    DLTensor src = {
+        .device = {kDLCPU, 0}, .ndim = q->data.ndim, .dtype = type, .shape = q->data.dim};
     DLTensor weights = src, dst = src;
     weights.shape = q->weight.dim;
     dst.shape = q->output.dim;
@@ -203,7 +202,9 @@ static void tensor_sizes(const struct test_case *c)
 {
     int64_t shape[CONVOP_MAX_DIMS];
     int ndim = json_ints(json_object_get(c->params, "shape"), shape, CONVOP_MAX_DIMS);
-    DLTensor t = {.device = {kDLCPU, 0}, .ndim = ndim, .shape = shape,
+    DLTensor t = {.device = {kDLCPU, 0},
+                  .ndim = ndim,
+                  .shape = shape,
                   .dtype = element_type(json_string_value(json_object_get(c->params, "dtype")))};
     assert_int_equal(cvp_tensor_check("test", "t", &t, CVP_QUERY), CONVOP_OK);
     assert_int_equal(cvp_tensor_elements(&t), 2621440000);

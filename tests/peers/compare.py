@@ -19,17 +19,21 @@ import reference
 import tolerance
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-Peer = collections.namedtuple("Peer", "dtypes unequal")
+# What a peer computes on the CPU: dtypes, unequal padding, a bias.
+Peer = collections.namedtuple("Peer", "dtypes unequal bias")
 PEERS = {
-    "torch": Peer(("float32", "float64", "float16", "bfloat16"), False),
-    "onnxruntime": Peer(("float32", "float16"), True),
-    "mxnet": Peer(("float32", "float64"), False),
-    "jax": Peer(("float32", "float64", "float16", "bfloat16"), True),
+    "torch": Peer(("float32", "float64", "float16", "bfloat16"), False, True),
+    "onnxruntime": Peer(("float32", "float16"), True, True),
+    "mxnet": Peer(("float32", "float64"), False, True),
+    "jax": Peer(("float32", "float64", "float16", "bfloat16"), True, False),
 }
 SHARE = {"float32": 4, "float64": 2, "float16": 1, "bfloat16": 1}
-# Errors are compared only where there are enough of them.
+# Errors are compared only where there are enough of them, and peers to be the worst of.
 ENOUGH_PROBLEMS = 100
+ENOUGH_PEERS = 2
 MOST_TIMES_WORSE = 2.0
+# A peer that breaks off has a defect of its own: the problem is left out, and it is started again.
+MOST_CRASHES = 3
 FAILURES_SHOWN = 10
 
 
@@ -52,25 +56,43 @@ class Child:
     """A peer's script at work on a file of problems."""
 
     def __init__(self, python, script, problems, folder, *arguments):
-        self.name = script
-        self.results = os.path.join(folder, script + ".npz")
-        self.log = open(os.path.join(folder, script + ".log"), "w+", encoding="utf-8")
-        self.process = subprocess.Popen(
-            [python, "-B", os.path.join(HERE, f"peer_{script}.py"), problems, self.results,
-             *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log,
-            text=True)
+        self.name, self.crashes = script, []
+        self.results = os.path.join(folder, script)
+        self.log = os.path.join(folder, script + ".log")
+        os.mkdir(self.results)
+        self.command = [python, "-B", os.path.join(HERE, f"peer_{script}.py"), problems,
+                        self.results, *arguments]
+        self.start()
 
-    def wait(self):
-        """Its results and versions; or None and what went wrong."""
-        lines = self.process.communicate()[0].split("\n")[:-1]
-        self.log.seek(0)
-        errors = self.log.read().strip()
-        self.log.close()
-        if self.process.returncode:
-            return None, (f"{self.name} ended with {self.process.returncode} at problem "
-                          f"{lines[-1] if lines else '(none)'}\n{errors[-2000:]}")
-        with np.load(self.results) as file:
-            return {key: file[key] for key in file.files}, lines[-1]
+    def start(self):
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stderr=log,
+                                            stdout=subprocess.PIPE, text=True)
+
+    def path(self, index):
+        return os.path.join(self.results, f"{index}.npz")
+
+    def wait(self, most_crashes):
+        """Its versions; or None if it ended badly, more often than allowed or at no problem."""
+        while True:
+            lines = self.process.communicate()[0].split("\n")[:-1]
+            if self.process.returncode == 0:
+                return lines[-1]
+            self.crashes.append(lines[-1] if lines else "I")
+            with open(self.log, encoding="utf-8", errors="replace") as log:
+                print(f"{self.name} ended with {self.process.returncode} at problem "
+                      f"{self.crashes[-1]}\n{log.read().strip()[:1000]}")
+            if not lines or len(self.crashes) > most_crashes:
+                return None
+            np.savez(self.path(lines[-1]))
+            self.start()
+
+    def found(self, index):
+        """What it left of a problem; None if it crashed there or before."""
+        if str(index) in self.crashes or not os.path.exists(self.path(index)):
+            return None
+        with np.load(self.path(index)) as file:
+            return {key: file[key] for key in file.files}
 
 
 class Comparison:
@@ -88,19 +110,23 @@ class Comparison:
         dtypes = [d for d in peer.dtypes if d in self.dtypes for _ in range(SHARE[d])]
         indices = (range(self.arguments.count) if self.arguments.index is None
                    else [self.arguments.index])
-        return {i: problem.draw(self.arguments.seed, i, dtypes, peer.unequal) for i in indices}
+        return {i: problem.draw(self.arguments.seed, i, dtypes, peer.unequal, peer.bias)
+                for i in indices}
 
     def repeat(self, name, index):
         return shlex.join([os.path.join(HERE, "run.py"), self.arguments.library, "--peer", name,
                            "--seed", str(self.arguments.seed), "--index", str(index)])
 
-    def check(self, name, who, index, p, expected, found):
+    def check(self, name, who, p, expected, found):
         """Prints what is wrong with one result; the number of outputs that are."""
         wrong = 0
         for output, (value, magnitude) in expected.items():
             for prefix in ("", "text_"):
-                got = found.get(f"{index}.{prefix}{output}")
+                got = found.get(prefix + output)
                 if got is None:
+                    if not prefix and (who == "convop" or output == "dst"):
+                        print(f"{who}: {output} is missing")
+                        wrong += 1
                     continue
                 error = np.abs(got.astype(value.dtype) - value)
                 excess = error - tolerance.bound(p, output, value, magnitude)
@@ -122,34 +148,33 @@ class Comparison:
     def compare(self, name):
         """1 if convop and this peer agree."""
         problems = self.draw(name)
+        wrong = compared = 0
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "problems.npz")
             problem.save(path, problems)
-            children = [Child(self.pythons[name], name, path, folder),
-                        Child(sys.executable, "convop", path, folder, self.arguments.library)]
+            peer = Child(self.pythons[name], name, path, folder)
+            ours = Child(sys.executable, "convop", path, folder, self.arguments.library)
             expected = {i: reference.expect(p) for i, p in problems.items()}
-            answers = [child.wait() for child in children]
-        wrong = 0
-        for results, text in answers:
-            if results is None:
-                print(text)
-                print("    problem I alone: " + self.repeat(name, "I"))
-                wrong += 1
-            else:
-                self.versions[text] = True
-        compared = 0
-        for i, p in problems.items():
-            if wrong >= FAILURES_SHOWN:
-                print("further failures are not shown")
-                break
-            bad = 0
-            for who, (results, _) in zip((name, "convop"), answers):
-                if results is not None:
-                    bad += self.check(name, who, i, p, expected[i], results)
-                    compared += who == name
-            if bad:
-                print(f"    {problem.describe(p)}\n    {self.repeat(name, i)}")
-            wrong += bad
+            for child, most_crashes in ((peer, MOST_CRASHES), (ours, 0)):
+                versions = child.wait(most_crashes)
+                if versions is None:
+                    print("    " + self.repeat(name, child.crashes[-1]))
+                    wrong += 1
+                else:
+                    self.versions[versions] = True
+            for i, p in problems.items():
+                if wrong >= FAILURES_SHOWN:
+                    print("further failures are not shown")
+                    break
+                bad = 0
+                for child in peer, ours:
+                    found = child.found(i)
+                    if found is not None:
+                        bad += self.check(name, child.name, p, expected[i], found)
+                        compared += child is peer
+                if bad:
+                    print(f"    {problem.describe(p)}\n    {self.repeat(name, i)}")
+                wrong += bad
         print(f"{name}: {compared} problems, {wrong} wrong")
         return wrong == 0
 
@@ -161,7 +186,7 @@ class Comparison:
             ours = self.errors.get(("convop", name, d, o))
             if who != "convop" and (d, o) == (dtype, output) and ours and errors.rms() > 0:
                 ratios.append(ours.rms() / errors.rms())
-        return min(ratios, default=0.0)
+        return min(ratios) if len(ratios) >= ENOUGH_PEERS else 0.0
 
     def table(self):
         """Prints all errors; 1 if convop is not much worse than every peer."""

@@ -63,12 +63,12 @@ def draw_shape(r, unequal):
             "pad_begin": begin, "pad_end": end}
 
 
-def draw(seed, index, dtypes, unequal):
+def draw(seed, index, dtypes, unequal, bias):
     """The problem number index of a seed: it follows from the arguments alone."""
     r = np.random.default_rng([seed, index])
     p = draw_shape(r, unequal)
     p["dtype"] = str(r.choice(dtypes))
-    p["bias"] = bool(r.random() < 0.6)
+    p["bias"] = bias and bool(r.random() < 0.6)
     p["layout"] = str(r.choice(LAYOUTS[p["axes"] - 1]))
     outputs = OUTPUTS if p["bias"] else OUTPUTS[:-1]
     p["requests"] = {name: "add" if r.random() < 0.25 else "write" for name in outputs}

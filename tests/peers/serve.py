@@ -1,8 +1,10 @@
 """The frame of a peer's script: PEER.py PROBLEMS RESULTS [ARGUMENT...], run by compare.py.
 
-Prints the number of each problem before it is run, so that one who watches knows where a crash
-came from, and the versions at the end.
+RESULTS is a folder, in which each problem leaves a file; problems that have one are passed over, so
+that a script that crashed can be started again behind the crash. Prints the number of each problem
+before it is run, so that one who watches knows where a crash came from, and the versions at the end.
 """
+import os
 import sys
 
 import numpy as np
@@ -14,8 +16,11 @@ def serve(compute, versions, adds=()):
     """compute(p) gives a dictionary of the outputs, which it may leave out; those named in adds
     are added to what was there already, the others are added here, in the peer's dtype."""
     problems = problem.load(sys.argv[1])
-    results = {}
     for index, p in problems.items():
+        path = os.path.join(sys.argv[2], f"{index}.npz")
+        if os.path.exists(path):
+            continue
+        results = {}
         print(index, flush=True)
         for name, found in compute(p).items():
             found = np.asarray(found)
@@ -23,6 +28,6 @@ def serve(compute, versions, adds=()):
             if p["requests"].get(name) == "add" and name not in adds:
                 found = problem.rounded(found.astype(wide) + p["tensors"]["old_" + name],
                                         p["dtype"])
-            results[f"{index}.{name}"] = found.astype(wide)
-    np.savez(sys.argv[2], **results)
+            results[name] = found.astype(wide)
+        np.savez(path, **results)
     print(versions, flush=True)

@@ -44,4 +44,4 @@ def bound(p, output, value, magnitude):
 
 def unit(p, magnitude):
     """What errors are measured in, for the table."""
-    return ROUNDOFF[p["dtype"]] * magnitude
+    return ROUNDOFF[p["dtype"]] * magnitude + SMALLEST[p["dtype"]]

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs the command `convop` and checks what it prints and how it ends.
 
-    test_cli.py [CONVOP [WRONG_CONV]]    without CONVOP, which is then not built: 77, skipped
+    test_cli.py [CONVOP [PLUGIN [WRONG_CONV]]]    without CONVOP, not built then: 77, skipped
 
-WRONG_CONV is the module of wrong_conv.c; without it what it serves is left out.
+PLUGIN is tests/plugins/good.c. WRONG_CONV is the module of wrong_conv.c; without it what it serves
+is left out.
 """
 import json
 import os
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import unittest
 
-CONVOP = WRONG_CONV = None
+CONVOP = PLUGIN = WRONG_CONV = None
 
 SMALL = ["ic16ih7oc32kh3ph1", "g4mb1ic8ih9iw5oc12kh3kw2sh2sw1ph1pw0dh0dw1", "g6ic6ih10oc6kh3sh2ph1",
          "ic5iw11oc3kw4pw2dw1", "ic2id4oc3kd2pd1", "ic3ih7oc4oh4kh3sh2ph0", "mb0ic3ih4oc2kh1",
@@ -152,6 +153,20 @@ class Ops(Case):
             error = self.run_bad(1, "ops", "Convolutoin", *flags)
             self.assertIn("Convolutoin", error)
             self.assertEqual(error.count("\n"), 1)
+
+
+class Plugin(Case):
+    def test_its_operator_is_listed(self):
+        self.assertNotIn("Plus", self.run_ok("ops"))
+        self.assertRegex(self.run_ok(f"--plugin={PLUGIN}", "ops"), r"(?m)^Plus +\S")
+        op = json.loads(self.run_ok("--plugin", PLUGIN, "ops", "Plus", "--json"))
+        self.assertEqual([p["name"] for p in op["parameters"]], ["value"])
+
+    def test_one_that_does_not_load_is_1(self):
+        for path in ("/nowhere/x.so", "x.so", __file__):
+            with self.subTest(path):
+                self.assertIn(path, self.run_bad(1, f"--plugin={path}", "ops"))
+        self.assertIn("is loaded", self.run_bad(1, f"-P{PLUGIN}", f"-P{PLUGIN}", "ops"))
 
 
 class Info(Case):
@@ -303,6 +318,7 @@ if __name__ == "__main__":
         print("the command convop is not built")
         sys.exit(77)
     CONVOP = sys.argv.pop(1)
+    PLUGIN = sys.argv.pop(1)
     if len(sys.argv) > 1 and sys.argv[1].endswith(".so"):
         WRONG_CONV = sys.argv.pop(1)
     unittest.main()

@@ -313,6 +313,25 @@ static void short_lived_threads_leave_nothing(void **state)
     assert_int_equal(cvp_alloc_live(), live);
 }
 
+static void add_range(void *sum, int lane, int64_t begin, int64_t end)
+{
+    assert_in_range(lane, 0, 2);
+    for (int64_t i = begin; i < end; i++) atomic_fetch_add((atomic_int *)sum, (int)i);
+}
+
+static void public_name(void **state)
+{
+    (void)state;
+    convop_context *context = context_of(3, NULL, NULL);
+    atomic_int sum = 0;
+    convop_parallel(context, 100, add_range, &sum);
+    assert_int_equal(sum, 4950);
+    convop_parallel(NULL, 0, add_range, &sum);
+    convop_parallel(NULL, 5, NULL, NULL);
+    assert_int_equal(sum, 4950);
+    convop_context_destroy(&context);
+}
+
 static void no_threads_to_be_had(void **state)
 {
     (void)state;
@@ -334,6 +353,7 @@ int main(void)
         cmocka_unit_test(host_loops),
         cmocka_unit_test(application_threads_256),
         cmocka_unit_test(short_lived_threads_leave_nothing),
+        cmocka_unit_test(public_name),
         cmocka_unit_test(no_threads_to_be_had),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* The check of a row's descriptor, so that a half-filled one is an error at its registration instead
- * of a crash at the first plan. */
+/* The check of a row's descriptor, so that a half-filled one is an error at its registration
+ * instead of a crash at the first plan. */
 #include "src/common/status.h"
 #include "src/operator/convolution/impl.h"
 
@@ -35,10 +35,10 @@ convop_status cvp_conv_impl_check(const char *caller, const convop_conv_impl *im
     if (impl->level < 1)
         return convop_fail(CONVOP_E_INVALID, "%s: %s: the level is %d, needed is >= 1", caller,
                            impl->name, impl->level);
-    const char *missing = !impl->applicable                  ? "applicable"
-                          : !impl->run                       ? "run"
+    const char *missing = !impl->applicable                   ? "applicable"
+                          : !impl->run                        ? "run"
                           : impl->packed_bytes && !impl->pack ? "pack, which packed_bytes needs,"
-                                                             : NULL;
+                                                              : NULL;
     if (missing)
         return convop_fail(CONVOP_E_INVALID, "%s: %s: the descriptor's %s is NULL", caller,
                            impl->name, missing);

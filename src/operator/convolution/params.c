@@ -16,7 +16,7 @@ static const convop_enum_value tune_values[] = {
     {NULL, 0},
 };
 
-static const convop_enum_value layout_values[] = {
+const convop_enum_value cvp_conv_layout_values[] = {
     {"None", CONVOP_LAYOUT_DEFAULT}, {"NCW", CONVOP_LAYOUT_NCW},
     {"NWC", CONVOP_LAYOUT_NWC},      {"NCHW", CONVOP_LAYOUT_NCHW},
     {"NHWC", CONVOP_LAYOUT_NHWC},    {"NCDHW", CONVOP_LAYOUT_NCDHW},
@@ -62,7 +62,7 @@ const convop_field cvp_conv_fields[] = {
     {FIELD(BOOL, cudnn_off), .default_text = "False", .doc = "Do not use cuDNN."},
     {FIELD(BOOL, depthwise_conv_off), .default_text = "False",
      .doc = "Do not use the implementations for depthwise convolutions."},
-    {FIELD(ENUM, layout), .values = layout_values, .default_text = "None",
+    {FIELD(ENUM, layout), .values = cvp_conv_layout_values, .default_text = "None",
      .doc = "Layout of data, weight and output; None is NCW, NCHW or NCDHW by the kernel."},
 };
 
@@ -71,7 +71,7 @@ _Static_assert(sizeof cvp_conv_fields / sizeof cvp_conv_fields[0] == CONV_NUM_FI
 
 const char *cvp_conv_layout_name(convop_layout layout)
 {
-    for (const convop_enum_value *v = layout_values; v->name; v++)
+    for (const convop_enum_value *v = cvp_conv_layout_values; v->name; v++)
         if (v->value == (int)layout) return v->name;
     return "unknown";
 }
@@ -128,7 +128,8 @@ convop_status cvp_conv_params_check(const void *params)
     CVP_RETURN_IF_ERROR(check_reach(p));
     if (p->num_filter % p->num_group != 0)
         return convop_fail(CONVOP_E_INVALID,
-                           "Convolution: num_filter=%lld is not a multiple of num_group=%lld",
+                           "Convolution: num_filter=%lld output channels are not a multiple of "
+                           "num_group=%lld",
                            (long long)p->num_filter, (long long)p->num_group);
     int axes = layout_axes(p->layout);
     if (axes && axes != p->kernel.len)

@@ -6,6 +6,9 @@
 
 #define CONV_MAX_AXES 3
 
+/* The names of convop_layout. */
+extern const convop_enum_value cvp_conv_layout_values[];
+
 extern const convop_field cvp_conv_fields[];
 #define CONV_NUM_FIELDS 12
 

@@ -42,8 +42,8 @@ struct conv_row_set *cvp_conv_row_set_create(size_t room)
     struct conv_row_set *set = cvp_calloc(1, bytes);
     if (!set) return NULL;
     set->room = room;
-    set->at = (const convop_conv_impl **)(set + 1);
-    set->held = (struct conv_row_entry **)(set->at + room + NUM_BUILTIN);
+    set->held = (struct conv_row_entry **)(set + 1);
+    set->at = (const convop_conv_impl **)(set->held + room);
     return set;
 }
 

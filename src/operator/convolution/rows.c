@@ -6,6 +6,7 @@
  *
  * What the last user leaves behind is collected under the lock, and freed and told of after it. */
 #include <stdatomic.h>
+#include <string.h>
 
 #include "src/common/alloc.h"
 #include "src/common/lock.h"

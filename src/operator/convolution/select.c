@@ -5,8 +5,8 @@
 #include "src/common/text.h"
 #include "src/operator/convolution/impl.h"
 
-/* Whether a name is a choice for the direction. The built-ins have one row for the bias gradient, so
- * a name that is meant for the others leaves it alone. */
+/* Whether a name is a choice for the direction. The built-ins have one row for the bias gradient,
+ * so a name that is meant for the others leaves it alone. */
 static int is_named(const struct conv_rows *rows, const char *name, convop_conv_direction direction)
 {
     if (direction != CONVOP_BWD_B) return name[0] != '\0';

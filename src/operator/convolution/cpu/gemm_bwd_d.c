@@ -14,8 +14,8 @@
 #define MAX_ROWS 2048
 
 struct blocks {
-    struct conv_matmul matmul;
-    struct conv_lanes lanes;
+    struct cvp_gemm_choice matmul;
+    struct cvp_gemm_lanes lanes;
     int64_t channels; /* of a task; pointwise: all of the group */
     int64_t pixels;   /* multiplied at a time */
     int64_t per_image, tasks;
@@ -30,13 +30,13 @@ static struct blocks plan_blocks(const convop_conv_problem *p)
     if (pointwise) {
         b.channels = icg;
         b.pixels = cvp_conv_pixel_block(p, 1, all);
-        while (b.pixels > 64 && p->mb * p->g * cvp_ceil_div(all, b.pixels) < CONV_MIN_TASKS)
+        while (b.pixels > 64 && p->mb * p->g * cvp_ceil_div(all, b.pixels) < CVP_GEMM_MIN_TASKS)
             b.pixels = cvp_ceil_div(b.pixels, 2);
         b.per_image = cvp_ceil_div(all, b.pixels);
     } else {
         b.channels = cvp_min_i64(icg, cvp_ceil_div(MAX_ROWS, taps));
         while (b.channels * taps > MIN_ROWS && b.channels > 1 &&
-               p->mb * p->g * cvp_ceil_div(icg, b.channels) < CONV_MIN_TASKS)
+               p->mb * p->g * cvp_ceil_div(icg, b.channels) < CVP_GEMM_MIN_TASKS)
             b.channels = cvp_ceil_div(b.channels, 2);
         b.pixels = cvp_conv_pixel_block(p, b.channels * taps, all);
         b.per_image = cvp_ceil_div(icg, b.channels);
@@ -77,7 +77,7 @@ static void multiply(const struct job *job, int64_t g, int64_t c0, int64_t c1, i
                                 .c = c,
                                 .c_row = c_row,
                                 .accumulate = accumulate};
-        cvp_conv_matmul(&job->blocks.matmul, &gemm, scratch);
+        cvp_gemm_multiply(&job->blocks.matmul, &gemm, scratch);
         return;
     }
     /* A block of channels is contiguous within a tap only; all channels are so across taps. */
@@ -95,7 +95,7 @@ static void multiply(const struct job *job, int64_t g, int64_t c0, int64_t c1, i
                                 .c = cvp_conv_at_mut(p, c, tap * run),
                                 .c_row = c_row,
                                 .accumulate = accumulate};
-        cvp_conv_matmul(&job->blocks.matmul, &gemm, scratch);
+        cvp_gemm_multiply(&job->blocks.matmul, &gemm, scratch);
     }
 }
 
@@ -148,14 +148,14 @@ static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 static size_t workspace(const convop_conv_problem *p)
 {
     struct blocks b = plan_blocks(p);
-    return cvp_conv_lanes_bytes(&b.lanes);
+    return cvp_gemm_lanes_bytes(&b.lanes);
 }
 
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *scratch)
 {
     struct job job = {p, t, plan_blocks(p)};
-    cvp_conv_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
+    cvp_gemm_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
     return CONVOP_OK;
 }
 

@@ -12,8 +12,8 @@
 #define MIN_SIDE 32
 
 struct blocks {
-    struct conv_matmul matmul;
-    struct conv_lanes lanes;
+    struct cvp_gemm_choice matmul;
+    struct cvp_gemm_lanes lanes;
     int64_t rows;         /* of a group's columns */
     int64_t row_block;    /* of them in a task */
     int64_t filter_block; /* output channels in a task */
@@ -36,7 +36,7 @@ static struct blocks plan_blocks(const convop_conv_problem *p)
     b.row_block = cvp_min_i64(b.rows, MAX_SIDE);
     b.filter_block = cvp_min_i64(ocg, MAX_SIDE);
     cut(&b, p);
-    while (b.tasks < CONV_MIN_TASKS) {
+    while (b.tasks < CVP_GEMM_MIN_TASKS) {
         int64_t *side = b.row_block >= b.filter_block ? &b.row_block : &b.filter_block;
         if (*side <= MIN_SIDE) break;
         *side = cvp_max_i64(MIN_SIDE, cvp_ceil_div(*side, 2));
@@ -92,7 +92,7 @@ static void add_pixels(const struct job *job, const struct part *part, int64_t n
                             .c = part->c,
                             .c_row = job->blocks.rows,
                             .accumulate = accumulate};
-    cvp_conv_matmul(&job->blocks.matmul, &gemm, scratch);
+    cvp_gemm_multiply(&job->blocks.matmul, &gemm, scratch);
 }
 
 static void run_task(const void *job_, int64_t task, void *columns, void *scratch)
@@ -123,14 +123,14 @@ static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 static size_t workspace(const convop_conv_problem *p)
 {
     struct blocks b = plan_blocks(p);
-    return cvp_conv_lanes_bytes(&b.lanes);
+    return cvp_gemm_lanes_bytes(&b.lanes);
 }
 
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *scratch)
 {
     struct job job = {p, t, plan_blocks(p)};
-    cvp_conv_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
+    cvp_gemm_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
     return CONVOP_OK;
 }
 

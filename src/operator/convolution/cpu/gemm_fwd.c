@@ -8,8 +8,8 @@
 #include "src/operator/copy.h"
 
 struct blocks {
-    struct conv_matmul matmul;
-    struct conv_lanes lanes;
+    struct cvp_gemm_choice matmul;
+    struct cvp_gemm_lanes lanes;
     int64_t rows;   /* of the columns: a group's channels times taps */
     int64_t pixels; /* in a block */
     int64_t per_image, tasks;
@@ -21,7 +21,7 @@ static struct blocks plan_blocks(const convop_conv_problem *p)
     int64_t all = cvp_conv_dst_pixels(p), ocg = p->oc / p->g;
     int pointwise = cvp_conv_is_pointwise(p);
     b.pixels = cvp_conv_pixel_block(p, pointwise ? 1 : b.rows, all);
-    while (b.pixels > 64 && p->mb * p->g * cvp_ceil_div(all, b.pixels) < CONV_MIN_TASKS)
+    while (b.pixels > 64 && p->mb * p->g * cvp_ceil_div(all, b.pixels) < CVP_GEMM_MIN_TASKS)
         b.pixels = cvp_ceil_div(b.pixels, 2);
     b.per_image = cvp_ceil_div(all, b.pixels);
     b.tasks = p->mb * p->g * b.per_image;
@@ -87,7 +87,7 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
         gemm.a = weights, gemm.a_row = b->rows, gemm.a_col = 1;
         gemm.b = col, gemm.b_row = ld, gemm.b_col = 1;
     }
-    cvp_conv_matmul(&b->matmul, &gemm, scratch);
+    cvp_gemm_multiply(&b->matmul, &gemm, scratch);
 }
 
 /* In N*C the product wants the weights transposed: rows x output channels for each group. */
@@ -116,14 +116,14 @@ static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 static size_t workspace(const convop_conv_problem *p)
 {
     struct blocks b = plan_blocks(p);
-    return cvp_conv_lanes_bytes(&b.lanes);
+    return cvp_gemm_lanes_bytes(&b.lanes);
 }
 
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *scratch)
 {
     struct job job = {p, t, plan_blocks(p)};
-    cvp_conv_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
+    cvp_gemm_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
     return CONVOP_OK;
 }
 

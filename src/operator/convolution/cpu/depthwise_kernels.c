@@ -1,0 +1,62 @@
+/* The list of depthwise kernel tables, by instruction set and type; what rows ask before they
+ * choose one. */
+#include <stdio.h>
+
+#include "src/config.h"
+#include "src/operator/convolution/cpu/depthwise.h"
+
+#define DECLARE(isa)                                                                               \
+    extern const struct cvp_dw_kernels cvp_dw_f32_##isa;                                           \
+    extern const struct cvp_dw_kernels cvp_dw_f64_##isa;
+#define ENTRY(isa)                                                                                 \
+    {                                                                                              \
+        &cvp_dw_f32_##isa, &cvp_dw_f64_##isa                                                       \
+    }
+
+DECLARE(baseline)
+#if CVP_BUILD_AVX2
+DECLARE(avx2)
+#endif
+#if CVP_BUILD_AVX512
+DECLARE(avx512)
+#endif
+
+static const struct cvp_dw_kernels *const tables[CVP_ISA_COUNT][CVP_FLOAT_COUNT] = {
+    [CVP_ISA_BASELINE] = ENTRY(baseline),
+#if CVP_BUILD_AVX2
+    [CVP_ISA_AVX2] = ENTRY(avx2),
+#endif
+#if CVP_BUILD_AVX512
+    [CVP_ISA_AVX512] = ENTRY(avx512),
+#endif
+};
+
+const struct cvp_dw_kernels *cvp_dw_kernels(const convop_conv_problem *p)
+{
+    /* A set that the CPU has and this build has not: the next lower one that it has. */
+    int i = p->isa < CVP_ISA_COUNT ? p->isa : CVP_ISA_BASELINE;
+    while (i > CVP_ISA_BASELINE && !tables[i][0]) i--;
+    return tables[i][cvp_conv_float(p)];
+}
+
+int cvp_dw_takes(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+{
+    if (p->g != p->ic) {
+        snprintf(why, CONVOP_WHY_SIZE, "num_group is %lld, not the %lld channels of src",
+                 (long long)p->g, (long long)p->ic);
+        return 0;
+    }
+    if (p->depthwise_conv_off) {
+        snprintf(why, CONVOP_WHY_SIZE, "depthwise_conv_off is set");
+        return 0;
+    }
+    return cvp_conv_is_plain(p, why);
+}
+
+int cvp_dw_fits(const convop_conv_problem *p, size_t bytes, char why[CONVOP_WHY_SIZE])
+{
+    if (bytes <= p->workspace_limit) return 1;
+    snprintf(why, CONVOP_WHY_SIZE, "needs %zu bytes of workspace, the limit is %zu", bytes,
+             p->workspace_limit);
+    return 0;
+}

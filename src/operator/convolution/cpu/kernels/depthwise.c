@@ -1,0 +1,77 @@
+/* The depthwise kernels of one instruction set: the same source, compiled once for each with its
+ * flags and CVP_ISA_SUFFIX, its name in the tables. */
+#include "src/operator/convolution/cpu/depthwise.h"
+#include "src/operator/convolution/cpu/kernels/lanes.h"
+
+#define PASTE_(a, b) a##_##b
+#define PASTE(a, b)  PASTE_(a, b)
+
+/* Rows of dst that a block computes together, and pixels side by side in N*C: as many as leave
+ * registers for nine weights. */
+#if CVP_VECTOR_REGISTERS == 32
+#define ROWS        4
+#define LAST_ROWS   2
+#define LAST_PIXELS 4
+#else
+#define ROWS        2
+#define LAST_ROWS   2
+#define LAST_PIXELS 2
+#endif
+
+/* Products that a lane sums in its own precision; then it goes on in double. */
+#define LANE_SUM 256
+
+/* The taps i, begin <= i < end, for which at + i * tap is in [0, size). */
+CVP_INLINE void taps_inside(int64_t at, int64_t tap, int64_t size, int64_t taps, int64_t *begin,
+                            int64_t *end)
+{
+    int64_t low = -at, high = size - at;
+    if (tap != 1) {
+        low = low <= 0 ? 0 : (low - 1) / tap + 1;
+        high = high <= 0 ? 0 : (high - 1) / tap + 1;
+    }
+    *begin = low < 0 ? 0 : low;
+    *end = high > taps ? taps : high;
+}
+
+/* 1 for a window of k by k neighbours at stride s. */
+static int is_window(const struct cvp_dw_axis *h, const struct cvp_dw_axis *w, int k, int s)
+{
+    return h->taps == k && w->taps == k && h->tap == 1 && w->tap == 1 && h->move == s &&
+           w->move == s && h->step == 1 && w->step == 1;
+}
+
+#define SCALAR  float
+#define INTEGER int32_t
+#define LANES   CVP_F32_LANES
+#define NAME(x) PASTE(x, f32)
+#if defined __AVX512F__
+#define MASK_LOAD(p, m)     _mm512_maskz_loadu_ps((__mmask16)(m), p)
+#define MASK_STORE(p, m, v) _mm512_mask_storeu_ps(p, (__mmask16)(m), (__m512)(v))
+#define MASK_KEEP(m, v)     _mm512_maskz_mov_ps((__mmask16)(m), (__m512)(v))
+#elif defined __AVX2__
+#define MASK_LOAD(p, m)     _mm256_maskload_ps(p, (__m256i)(m))
+#define MASK_STORE(p, m, v) _mm256_maskstore_ps(p, (__m256i)(m), (__m256)(v))
+#endif
+#include "src/operator/convolution/cpu/kernels/depthwise_all.h"
+#undef SCALAR
+#undef INTEGER
+#undef LANES
+#undef NAME
+#undef MASK_LOAD
+#undef MASK_STORE
+#undef MASK_KEEP
+
+#define SCALAR  double
+#define INTEGER int64_t
+#define LANES   CVP_F64_LANES
+#define NAME(x) PASTE(x, f64)
+#if defined __AVX512F__
+#define MASK_LOAD(p, m)     _mm512_maskz_loadu_pd((__mmask8)(m), p)
+#define MASK_STORE(p, m, v) _mm512_mask_storeu_pd(p, (__mmask8)(m), (__m512d)(v))
+#define MASK_KEEP(m, v)     _mm512_maskz_mov_pd((__mmask8)(m), (__m512d)(v))
+#elif defined __AVX2__
+#define MASK_LOAD(p, m)     _mm256_maskload_pd(p, (__m256i)(m))
+#define MASK_STORE(p, m, v) _mm256_maskstore_pd(p, (__m256i)(m), (__m256d)(v))
+#endif
+#include "src/operator/convolution/cpu/kernels/depthwise_all.h"

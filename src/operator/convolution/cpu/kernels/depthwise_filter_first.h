@@ -1,0 +1,213 @@
+/* Filter gradients in NC*: a weight is the product of two rows, summed over rows. Windows of 3x3
+ * and 5x5 keep all sums of a few kernel rows in registers. No guard. */
+
+/* Rows of dst that are multiplied together, so that they share loads of src. */
+#define FILTER_ROWS 2
+
+/* Kernel rows whose sums fit the registers. */
+#if CVP_VECTOR_REGISTERS == 32
+#define KERNEL_ROWS(k) (k)
+#else
+#define KERNEL_ROWS(k) ((k) == 3 ? 3 : 1)
+#endif
+
+/* Where rows of src and dst lie. */
+struct NAME(rows) {
+    const SCALAR *src, *dst; /* of an image, a channel, a depth */
+    int64_t src_row, dst_row;
+};
+
+/* n rows of dst from row j on, at one vector of pixels; sum: kr kernel rows of k. */
+CVP_INLINE void NAME(products)(const int k, const int kr, const int s, const int n,
+                               const int masked, const struct NAME(rows) * p, int64_t j, int64_t y,
+                               int64_t size, int64_t x, int64_t at, const struct NAME(edge) * e,
+                               VEC *sum)
+{
+    VEC dy[FILTER_ROWS];
+    const SCALAR *dst = p->dst + j * p->dst_row + x, *src = p->src + y * p->src_row + at;
+    CVP_UNROLL for (int r = 0; r < n; r++)
+    {
+        dy[r] = masked ? NAME(load_some)(dst + r * p->dst_row, e->store)
+                       : NAME(load)(dst + r * p->dst_row);
+    }
+    CVP_UNROLL for (int t = 0; t < (n - 1) * s + kr; t++)
+    {
+        if (y + t >= 0 && y + t < size) {
+            VEC xs[MOST_TAPS + 1];
+            NAME(columns)(k, s, masked, src + t * p->src_row, masked ? e->load : NULL, xs);
+            CVP_UNROLL for (int i = 0; i < k; i++)
+            {
+                if (masked && s == 2) xs[i] = NAME(keep)(e->keep[i], xs[i]);
+                CVP_UNROLL for (int r = 0; r < n; r++)
+                {
+                    const int kh = t - r * s;
+                    if (kh >= 0 && kh < kr)
+                        sum[kh * k + i] += xs[i] * (masked ? NAME(keep)(e->keep[i], dy[r]) : dy[r]);
+                }
+            }
+        }
+    }
+}
+
+/* n rows, all vectors of pixels. */
+CVP_INLINE void NAME(product_rows)(const int k, const int kr, const int s, const int n,
+                                   const struct NAME(rows) * p, const struct NAME(row) * row,
+                                   int64_t j, int64_t y, int64_t size, int64_t at, VEC *total)
+{
+    VEC sum[MOST_TAPS * MOST_TAPS];
+    CVP_UNROLL for (int i = 0; i < k * kr; i++) sum[i] = total[i];
+    for (int64_t x = row->begin; x < row->end; x += LANES)
+        NAME(products)(k, kr, s, n, 0, p, j, y, size, x, at + x * s, NULL, sum);
+    for (int i = 0; i < row->edges; i++) {
+        int64_t x = row->edge[i].x;
+        NAME(products)(k, kr, s, n, 1, p, j, y, size, x, at + x * s, &row->edge[i], sum);
+    }
+    CVP_UNROLL for (int i = 0; i < k * kr; i++) total[i] = sum[i];
+}
+
+/* A walk over rows [r0, r1) of all images: the next piece that lies in one depth of one image. */
+struct NAME(walk) {
+    int64_t n, z, j0, j1;
+};
+
+CVP_INLINE int64_t NAME(next_piece)(struct NAME(walk) * w, const convop_conv_problem *p, int64_t r,
+                                    int64_t r1)
+{
+    w->j0 = r % p->oh;
+    w->z = r / p->oh % p->od;
+    w->n = r / p->oh / p->od;
+    w->j1 = w->j0 + r1 - r < p->oh ? w->j0 + r1 - r : p->oh;
+    return r + w->j1 - w->j0;
+}
+
+/* Rows of a channel at tap kd of the depth; 0 if that is outside. */
+static int NAME(piece_rows)(const struct cvp_dw_filter *f, int64_t c, int64_t kd,
+                            const struct NAME(walk) * w, struct NAME(rows) * rows)
+{
+    const convop_conv_problem *p = f->p;
+    int64_t z = f->d.at + w->z * f->d.move + kd * f->d.tap;
+    if (z < 0 || z >= f->d.size) return 0;
+    rows->src_row = p->src.h;
+    rows->dst_row = p->dst.h;
+    rows->src =
+        (const SCALAR *)f->src + w->n * p->src.n + c / f->multiplier * p->src.c + z * p->src.d;
+    rows->dst = (const SCALAR *)f->dst + w->n * p->dst.n + c * p->dst.c + w->z * p->dst.d;
+    return 1;
+}
+
+CVP_INLINE void NAME(filter_windows)(const int k, const int kr, const int s,
+                                     const struct cvp_dw_filter *f, const struct NAME(row) * row,
+                                     int64_t c, int64_t kd, int64_t kh, int64_t r0, int64_t r1,
+                                     double *sums)
+{
+    VEC total[MOST_TAPS * MOST_TAPS];
+    CVP_UNROLL for (int i = 0; i < k * kr; i++) total[i] = (VEC){0};
+    const int64_t vectors = (f->w.count + LANES - 1) / LANES;
+    int64_t added = 0;
+    for (int64_t r = r0; r < r1;) {
+        struct NAME(walk) w;
+        struct NAME(rows) rows;
+        r = NAME(next_piece)(&w, f->p, r, r1);
+        if (!NAME(piece_rows)(f, c, kd, &w, &rows)) continue;
+        int64_t j = w.j0;
+        while (j < w.j1) {
+            int64_t y = f->h.at + j * s + kh;
+            if (j + FILTER_ROWS <= w.j1) {
+                NAME(product_rows)
+                (k, kr, s, FILTER_ROWS, &rows, row, j, y, f->h.size, f->w.at, total);
+                j += FILTER_ROWS;
+            } else {
+                NAME(product_rows)(k, kr, s, 1, &rows, row, j, y, f->h.size, f->w.at, total);
+                j++;
+            }
+            added += FILTER_ROWS * vectors;
+            if (added < LANE_SUM && !(j == w.j1 && r == r1)) continue;
+            for (int i = 0; i < k * kr; i++) {
+                sums[i] += NAME(sum)(total[i]);
+                total[i] = (VEC){0};
+            }
+            added = 0;
+        }
+    }
+    for (int i = 0; i < k * kr; i++) sums[i] += NAME(sum)(total[i]);
+}
+
+#define FILTER_WINDOWS(k, s)                                                                       \
+    static void NAME(filter_windows_##k##_##s)(const struct cvp_dw_filter *f,                      \
+                                               const struct NAME(row) * row, int64_t c,            \
+                                               int64_t r0, int64_t r1, double *sums)               \
+    {                                                                                              \
+        for (int64_t kd = 0; kd < f->p->kd; kd++)                                                  \
+            for (int64_t kh = 0; kh < k; kh += KERNEL_ROWS(k))                                     \
+                NAME(filter_windows)                                                               \
+                (k, KERNEL_ROWS(k), s, f, row, c, kd, kh, r0, r1, sums + (kd * k + kh) * k);       \
+    }
+FILTER_WINDOWS(3, 1)
+FILTER_WINDOWS(3, 2)
+FILTER_WINDOWS(5, 1)
+FILTER_WINDOWS(5, 2)
+#undef FILTER_WINDOWS
+
+/* Products of two rows at one tap of the width. */
+static double NAME(dot)(const SCALAR *dst, const SCALAR *src, const struct cvp_dw_axis *w,
+                        int64_t kw)
+{
+    int64_t at = w->at + kw * w->tap, x0, x1;
+    double all = 0;
+    taps_inside(at, w->move, w->size, w->count, &x0, &x1);
+    if (w->move != 1) {
+        for (int64_t x = x0; x < x1; x++) all += (double)dst[x] * (double)src[at + x * w->move];
+        return all;
+    }
+    while (x0 < x1) {
+        VEC sum = {0};
+        int64_t end = x1 - x0 > LANE_SUM * LANES ? x0 + LANE_SUM * LANES : x1;
+        for (; x0 + LANES <= end; x0 += LANES)
+            sum += NAME(load)(dst + x0) * NAME(load)(src + at + x0);
+        if (x0 < end) {
+            MASK m = NAME(lanes)(0, end - x0);
+            sum += NAME(load_some)(dst + x0, m) * NAME(load_some)(src + at + x0, m);
+            x0 = end;
+        }
+        all += NAME(sum)(sum);
+    }
+    return all;
+}
+
+static void NAME(filter_any)(const struct cvp_dw_filter *f, int64_t c, int64_t r0, int64_t r1,
+                             double *sums)
+{
+    const convop_conv_problem *p = f->p;
+    for (int64_t r = r0; r < r1;) {
+        struct NAME(walk) w;
+        struct NAME(rows) rows;
+        r = NAME(next_piece)(&w, p, r, r1);
+        for (int64_t kd = 0; kd < p->kd; kd++) {
+            if (!NAME(piece_rows)(f, c, kd, &w, &rows)) continue;
+            for (int64_t kh = 0; kh < p->kh; kh++)
+                for (int64_t kw = 0; kw < p->kw; kw++)
+                    for (int64_t j = w.j0; j < w.j1; j++) {
+                        int64_t y = f->h.at + j * f->h.move + kh * f->h.tap;
+                        if (y >= 0 && y < f->h.size)
+                            sums[(kd * p->kh + kh) * p->kw + kw] +=
+                                NAME(dot)(rows.dst + j * rows.dst_row, rows.src + y * rows.src_row,
+                                          &f->w, kw);
+                    }
+        }
+    }
+}
+
+static void NAME(filter_first)(const struct cvp_dw_filter *f, int64_t c, int64_t r0, int64_t r1,
+                               double *sums)
+{
+    struct NAME(row) row;
+    for (int k = 3; k <= 5; k += 2)
+        for (int s = 1; s <= 2; s++)
+            if (is_window(&f->h, &f->w, k, s) && NAME(make_row)(&row, k, s, &f->w)) {
+                (k == 3   ? s == 1 ? NAME(filter_windows_3_1) : NAME(filter_windows_3_2)
+                   : s == 1 ? NAME(filter_windows_5_1)
+                          : NAME(filter_windows_5_2))(f, &row, c, r0, r1, sums);
+                return;
+            }
+    NAME(filter_any)(f, c, r0, r1, sums);
+}

@@ -1,0 +1,223 @@
+/* Filter gradients in N*C: a vector is LANES channels, a weight sums products of pixels. Windows of
+ * 3x3 and 5x5 keep the sums of all taps, or of a kernel row, in registers. No guard. */
+
+/* Pixels of dst that share loads of src. */
+#define FILTER_PIXELS 2
+
+/* The channels of a task at one row of dst. */
+struct NAME(line) {
+    const SCALAR *dst, *src; /* of a row, of a depth of an image; first channel */
+    MASK mask;
+    int lanes;
+    int64_t offset[LANES]; /* SPREAD: of each lane in src */
+};
+
+CVP_INLINE VEC NAME(load_line)(const struct NAME(line) * l, const int mode, const SCALAR *from)
+{
+    if (mode == WHOLE) return NAME(load)(from);
+    if (mode == SOME) return NAME(load_some)(from, l->mask);
+    VEC v = {0};
+    for (int i = 0; i < l->lanes; i++) v[i] = from[l->offset[i]];
+    return v;
+}
+
+/* sums[c] += the lanes. */
+CVP_INLINE void NAME(flush)(const struct NAME(line) * l, VEC v, double *sums)
+{
+    if (l->lanes == LANES) {
+        CVP_UNROLL for (int i = 0; i < LANES; i++) sums[i] += (double)v[i];
+    } else {
+        for (int i = 0; i < l->lanes; i++) sums[i] += (double)v[i];
+    }
+}
+
+/* ---- windows ------------------------------------------------------------------------------- */
+
+/* n pixels from x on; y: row of src of the first kernel row. */
+CVP_INLINE void NAME(pixel_products)(const int k, const int kr, const int s, const int n,
+                                     const int edge, const int mode, const struct cvp_dw_filter *f,
+                                     const struct NAME(line) * l, int64_t y, int64_t x, VEC *sum)
+{
+    const int64_t dst_w = f->p->dst.w, src_w = f->p->src.w, src_h = f->p->src.h;
+    const int64_t at = f->w.at + x * s;
+    VEC dy[FILTER_PIXELS];
+    CVP_UNROLL for (int q = 0; q < n; q++)
+    {
+        const SCALAR *from = l->dst + (x + q) * dst_w;
+        dy[q] = mode == WHOLE ? NAME(load)(from) : NAME(load_some)(from, l->mask);
+    }
+    CVP_UNROLL for (int i = 0; i < kr; i++)
+    {
+        if (y + i >= 0 && y + i < f->h.size) {
+            const SCALAR *src = l->src + (y + i) * src_h + at * src_w;
+            CVP_UNROLL for (int u = 0; u < (n - 1) * s + k; u++)
+            {
+                if (!edge || (at + u >= 0 && at + u < f->w.size)) {
+                    VEC v = NAME(load_line)(l, mode, src + u * src_w);
+                    CVP_UNROLL for (int q = 0; q < n; q++)
+                    {
+                        const int j = u - q * s;
+                        if (j >= 0 && j < k) sum[i * k + j] += v * dy[q];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* One row of dst. */
+CVP_INLINE void NAME(line_products)(const int k, const int kr, const int s, const int mode,
+                                    const struct cvp_dw_filter *f, const struct NAME(line) * l,
+                                    int64_t y, int64_t x0, int64_t x1, VEC *total)
+{
+    VEC sum[MOST_TAPS * MOST_TAPS];
+    CVP_UNROLL for (int i = 0; i < k * kr; i++) sum[i] = total[i];
+    int64_t x = x0;
+    while (x < x1) {
+        int64_t at = f->w.at + x * s;
+        if (x + FILTER_PIXELS <= x1 && at >= 0 && at + (FILTER_PIXELS - 1) * s + k <= f->w.size) {
+            NAME(pixel_products)(k, kr, s, FILTER_PIXELS, 0, mode, f, l, y, x, sum);
+            x += FILTER_PIXELS;
+        } else {
+            NAME(pixel_products)(k, kr, s, 1, 1, mode, f, l, y, x, sum);
+            x++;
+        }
+    }
+    CVP_UNROLL for (int i = 0; i < k * kr; i++) total[i] = sum[i];
+}
+
+/* Rows [r0, r1) at kernel rows kh and on. */
+CVP_INLINE void NAME(line_windows)(const int k, const int kr, const int s, const int mode,
+                                   const struct cvp_dw_filter *f, struct NAME(line) * l, int64_t c,
+                                   int64_t kh, int64_t r0, int64_t r1, double *sums)
+{
+    const convop_conv_problem *p = f->p;
+    VEC total[MOST_TAPS * MOST_TAPS];
+    CVP_UNROLL for (int i = 0; i < k * kr; i++) total[i] = (VEC){0};
+    int64_t added = 0;
+    for (int64_t r = r0; r < r1; r++) {
+        int64_t j = r % p->oh, rest = r / p->oh, z = rest % p->od, n = rest / p->od;
+        int64_t depth = f->d.at + z * f->d.move, y = f->h.at + j * s + kh;
+        if (depth < 0 || depth >= f->d.size) continue;
+        l->dst = (const SCALAR *)f->dst + n * p->dst.n + z * p->dst.d + j * p->dst.h + c;
+        l->src = (const SCALAR *)f->src + n * p->src.n + depth * p->src.d + c;
+        for (int64_t x = 0; x < f->w.count;) {
+            int64_t end = f->w.count - x > LANE_SUM ? x + LANE_SUM : f->w.count;
+            NAME(line_products)(k, kr, s, mode, f, l, y, x, end, total);
+            added += end - x;
+            x = end;
+            if (added < LANE_SUM) continue;
+            for (int i = 0; i < k * kr; i++) {
+                NAME(flush)(l, total[i], sums + i * p->oc + c);
+                total[i] = (VEC){0};
+            }
+            added = 0;
+        }
+    }
+    for (int i = 0; i < k * kr; i++) NAME(flush)(l, total[i], sums + i * p->oc + c);
+}
+
+typedef void NAME(line_windows_of)(const struct cvp_dw_filter *f, struct NAME(line) * l, int64_t c,
+                                   int64_t r0, int64_t r1, double *sums);
+
+#define LINE_WINDOWS(k, s, mode)                                                                   \
+    static void NAME(line_windows_##k##_##s##_##mode)(const struct cvp_dw_filter *f,               \
+                                                      struct NAME(line) * l, int64_t c,            \
+                                                      int64_t r0, int64_t r1, double *sums)        \
+    {                                                                                              \
+        for (int64_t kh = 0; kh < k; kh += KERNEL_ROWS(k))                                         \
+            NAME(line_windows)                                                                     \
+            (k, KERNEL_ROWS(k), s, mode, f, l, c, kh, r0, r1, sums + kh * k * f->p->oc);           \
+    }
+LINE_WINDOWS(3, 1, 0)
+LINE_WINDOWS(3, 2, 0)
+LINE_WINDOWS(5, 1, 0)
+LINE_WINDOWS(5, 2, 0)
+LINE_WINDOWS(3, 1, 1)
+LINE_WINDOWS(3, 2, 1)
+LINE_WINDOWS(5, 1, 1)
+LINE_WINDOWS(5, 2, 1)
+#undef LINE_WINDOWS
+
+static NAME(line_windows_of) * NAME(find_line_windows)(const struct cvp_dw_filter *f, int mode)
+{
+    static NAME(line_windows_of) *const all[2][2][2] = {
+        {{NAME(line_windows_3_1_0), NAME(line_windows_3_1_1)},
+         {NAME(line_windows_3_2_0), NAME(line_windows_3_2_1)}},
+        {{NAME(line_windows_5_1_0), NAME(line_windows_5_1_1)},
+         {NAME(line_windows_5_2_0), NAME(line_windows_5_2_1)}}};
+    if (mode == SPREAD || f->p->kd != 1) return NULL;
+    for (int k = 3; k <= 5; k += 2)
+        for (int s = 1; s <= 2; s++)
+            if (is_window(&f->h, &f->w, k, s)) return all[k == 5][s == 2][mode];
+    return NULL;
+}
+
+/* ---- any taps ------------------------------------------------------------------------------ */
+
+/* Products of a row of dst with a row of src at one tap of the width. */
+CVP_INLINE void NAME(line_dot)(const int mode, const struct cvp_dw_filter *f,
+                               const struct NAME(line) * l, const SCALAR *src, int64_t kw,
+                               double *sums)
+{
+    const struct cvp_dw_axis *w = &f->w;
+    int64_t at = w->at + kw * w->tap, x0, x1;
+    taps_inside(at, w->move, w->size, w->count, &x0, &x1);
+    while (x0 < x1) {
+        VEC sum = {0};
+        int64_t end = x1 - x0 > LANE_SUM ? x0 + LANE_SUM : x1;
+        for (; x0 < end; x0++) {
+            const SCALAR *from = l->dst + x0 * f->p->dst.w;
+            VEC dy = mode == WHOLE ? NAME(load)(from) : NAME(load_some)(from, l->mask);
+            sum += NAME(load_line)(l, mode, src + (at + x0 * w->move) * f->p->src.w) * dy;
+        }
+        NAME(flush)(l, sum, sums);
+    }
+}
+
+CVP_INLINE void NAME(line_any)(const int mode, const struct cvp_dw_filter *f, struct NAME(line) * l,
+                               int64_t c, int64_t r0, int64_t r1, double *sums)
+{
+    const convop_conv_problem *p = f->p;
+    for (int64_t r = r0; r < r1; r++) {
+        int64_t j = r % p->oh, rest = r / p->oh, z = rest % p->od, n = rest / p->od;
+        int64_t d0, d1, h0, h1, depth = f->d.at + z * f->d.move, y = f->h.at + j * f->h.move;
+        taps_inside(depth, f->d.tap, f->d.size, p->kd, &d0, &d1);
+        taps_inside(y, f->h.tap, f->h.size, p->kh, &h0, &h1);
+        l->dst = (const SCALAR *)f->dst + n * p->dst.n + z * p->dst.d + j * p->dst.h + c;
+        const SCALAR *image = (const SCALAR *)f->src + n * p->src.n + (mode == SPREAD ? 0 : c);
+        for (int64_t kd = d0; kd < d1; kd++)
+            for (int64_t kh = h0; kh < h1; kh++)
+                for (int64_t kw = 0; kw < p->kw; kw++) NAME(line_dot)
+        (mode, f, l, image + (depth + kd * f->d.tap) * p->src.d + (y + kh * f->h.tap) * p->src.h,
+         kw, sums + ((kd * p->kh + kh) * p->kw + kw) * p->oc + c);
+    }
+}
+
+static void NAME(filter_last)(const struct cvp_dw_filter *f, int64_t c0, int64_t c1, int64_t r0,
+                              int64_t r1, double *sums)
+{
+    for (int64_t c = c0; c < c1; c += LANES) {
+        struct NAME(line) l = {.mask = NAME(lanes)(0, c1 - c)};
+        l.lanes = c1 - c < LANES ? (int)(c1 - c) : LANES;
+        int mode = f->multiplier > 1 ? SPREAD : l.lanes < LANES ? SOME : WHOLE;
+        for (int i = 0; i < l.lanes; i++) l.offset[i] = (c + i) / f->multiplier;
+        NAME(line_windows_of) *windows = NAME(find_line_windows)(f, mode);
+        if (windows)
+            windows(f, &l, c, r0, r1, sums);
+        else if (mode == WHOLE)
+            NAME(line_any)(WHOLE, f, &l, c, r0, r1, sums);
+        else if (mode == SOME)
+            NAME(line_any)(SOME, f, &l, c, r0, r1, sums);
+        else
+            NAME(line_any)(SPREAD, f, &l, c, r0, r1, sums);
+    }
+}
+
+#undef FILTER_PIXELS
+#undef FILTER_ROWS
+#undef KERNEL_ROWS
+#undef WHOLE
+#undef SOME
+#undef SPREAD
+#undef MOST_TAPS

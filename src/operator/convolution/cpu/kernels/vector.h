@@ -1,0 +1,111 @@
+/* Vectors of one type, included with SCALAR, INTEGER (as wide), LANES (a literal) and NAME set, and
+ * with AVX2 the MASK_ macros. */
+
+#define VEC   NAME(vec)
+#define LOOSE NAME(loose)
+#define IVEC  NAME(ivec)
+#define MASK  NAME(mask)
+
+typedef SCALAR VEC __attribute__((vector_size(CVP_VECTOR_BYTES), may_alias));
+typedef SCALAR LOOSE
+    __attribute__((vector_size(CVP_VECTOR_BYTES), aligned(sizeof(SCALAR)), may_alias));
+typedef INTEGER IVEC __attribute__((vector_size(CVP_VECTOR_BYTES), may_alias));
+
+#if defined __AVX512F__
+typedef uint32_t MASK; /* a bit for each lane */
+#else
+typedef IVEC MASK; /* all ones or zero */
+#endif
+
+CVP_INLINE VEC NAME(load)(const SCALAR *p)
+{
+    return *(const LOOSE *)p;
+}
+
+CVP_INLINE void NAME(store)(SCALAR *p, VEC v)
+{
+    *(LOOSE *)p = v;
+}
+
+/* The scalar in every lane: x - 0 is x. */
+CVP_INLINE VEC NAME(all)(SCALAR x)
+{
+    return x - (VEC){0};
+}
+
+/* Lanes low <= l < high. */
+CVP_INLINE MASK NAME(lanes)(int64_t low, int64_t high)
+{
+    low = low < 0 ? 0 : low > LANES ? LANES : low;
+    high = high < low ? low : high > LANES ? LANES : high;
+#if defined __AVX512F__
+    return ((1u << high) - 1u) & ~((1u << low) - 1u);
+#else
+    const IVEC index = {CVP_LIST(INDEX, LANES)};
+    return (index >= (IVEC){0} + (INTEGER)low) & (index < (IVEC){0} + (INTEGER)high);
+#endif
+}
+
+CVP_INLINE VEC NAME(load_some)(const SCALAR *p, MASK m)
+{
+#if defined __AVX2__
+    return (VEC)MASK_LOAD(p, m);
+#else
+    VEC v = {0};
+    CVP_UNROLL for (int l = 0; l < LANES; l++)
+    {
+        if (m[l]) v[l] = p[l];
+    }
+    return v;
+#endif
+}
+
+CVP_INLINE void NAME(store_some)(SCALAR *p, MASK m, VEC v)
+{
+#if defined __AVX2__
+    MASK_STORE(p, m, v);
+#else
+    CVP_UNROLL for (int l = 0; l < LANES; l++)
+    {
+        if (m[l]) p[l] = v[l];
+    }
+#endif
+}
+
+/* The lanes of the mask, 0 in the others. */
+CVP_INLINE VEC NAME(keep)(MASK m, VEC v)
+{
+#if defined __AVX512F__
+    return (VEC)MASK_KEEP(m, v);
+#else
+    return (VEC)((IVEC)v & m);
+#endif
+}
+
+/* Every second element of a and b side by side, and back. */
+CVP_INLINE VEC NAME(even)(VEC a, VEC b)
+{
+    return __builtin_shufflevector(a, b, CVP_LIST(EVEN, LANES));
+}
+
+CVP_INLINE VEC NAME(odd)(VEC a, VEC b)
+{
+    return __builtin_shufflevector(a, b, CVP_LIST(ODD, LANES));
+}
+
+CVP_INLINE VEC NAME(zip_low)(VEC a, VEC b)
+{
+    return __builtin_shufflevector(a, b, CVP_LIST(LOW, LANES));
+}
+
+CVP_INLINE VEC NAME(zip_high)(VEC a, VEC b)
+{
+    return __builtin_shufflevector(a, b, CVP_LIST(HIGH, LANES));
+}
+
+CVP_INLINE double NAME(sum)(VEC v)
+{
+    double s = 0;
+    CVP_UNROLL for (int l = 0; l < LANES; l++) s += (double)v[l];
+    return s;
+}

@@ -1,0 +1,67 @@
+/* Which GEMM multiplies, and its lanes. */
+#include "src/operator/gemm/gemm_tasks.h"
+
+#include "src/common/alloc.h"
+#include "src/common/size.h"
+#include "src/engine/parallel.h"
+
+struct cvp_gemm_choice cvp_gemm_choose(enum cvp_float type, enum cvp_isa isa, int threads,
+                                       int deterministic)
+{
+    struct cvp_gemm_choice r = {.type = type, .own = cvp_gemm_kernels(type, isa)};
+    /* With wide vectors convop's kernels are the faster ones, and OpenBLAS may not know the
+     * processor; without them its assembly is. docs/design.md has the figures. */
+    const char *why;
+    if (isa == CVP_ISA_BASELINE) r.blas = cvp_blas_get(threads, deterministic, &why);
+    return r;
+}
+
+void cvp_gemm_multiply(const struct cvp_gemm_choice *choice, const struct cvp_gemm *g,
+                       void *scratch)
+{
+    if (choice->blas && cvp_blas_takes(g))
+        cvp_blas_gemm(choice->blas, choice->type, g);
+    else
+        cvp_gemm(choice->own, g, scratch);
+}
+
+struct cvp_gemm_lanes cvp_gemm_lanes_for(const struct cvp_gemm_choice *choice, int threads,
+                                         size_t limit, int64_t tasks, int64_t elements, int64_t m,
+                                         int64_t n, int64_t k)
+{
+    struct cvp_gemm_lanes r = {.lanes = 0, .own_bytes = SIZE_MAX, .lane_bytes = SIZE_MAX};
+    size_t bytes;
+    if (!cvp_mul_size((size_t)elements, choice->type == CVP_F64 ? 8 : 4, &bytes) ||
+        bytes > SIZE_MAX - CVP_BUFFER_ALIGN)
+        return r;
+    r.own_bytes = cvp_round_up(bytes, CVP_BUFFER_ALIGN);
+    if (!cvp_add_size(r.own_bytes,
+                      cvp_round_up(cvp_gemm_workspace(choice->own, m, n, k), CVP_BUFFER_ALIGN),
+                      &r.lane_bytes))
+        return r;
+    int64_t fit = r.lane_bytes ? (int64_t)(limit / r.lane_bytes) : INT64_MAX;
+    int64_t lanes = choice->blas && cvp_blas_is_threaded(choice->blas) ? 1 : threads;
+    r.lanes = (int)cvp_min_i64(cvp_min_i64(lanes, tasks), fit);
+    return r;
+}
+
+struct run {
+    cvp_gemm_task *task;
+    const void *job;
+    const struct cvp_gemm_lanes *lanes;
+    char *workspace;
+};
+
+static void run_range(void *arg, int lane, int64_t begin, int64_t end)
+{
+    const struct run *run = arg;
+    char *own = run->workspace + (size_t)lane * run->lanes->lane_bytes;
+    for (int64_t i = begin; i < end; i++) run->task(run->job, i, own, own + run->lanes->own_bytes);
+}
+
+void cvp_gemm_run_tasks(const convop_context *context, const struct cvp_gemm_lanes *lanes,
+                        int64_t tasks, cvp_gemm_task *task, const void *job, void *workspace)
+{
+    struct run run = {task, job, lanes, workspace};
+    cvp_parallel_on(context, lanes->lanes, tasks, run_range, &run);
+}

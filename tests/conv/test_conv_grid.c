@@ -1,0 +1,160 @@
+/* Grids that leave nothing to chance: depthwise sizes, strides beyond the kernel, all combinations
+ * of requests. Small integers, every row, equality. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "convop/convop.h"
+#include "tests/support/conv_fixed.h"
+
+/* Every row of one direction; 0 if one is wrong. */
+static int direction_is_right(struct conv_case *c, const struct conv_expected *e, int direction)
+{
+    convop_conv_row rows[CONV_CASE_MAX_ROWS];
+    int count = conv_case_rows(c, (convop_conv_direction)direction, rows), good = count > 0;
+    for (int i = 0; i < 3; i++)
+        c->requests[i] = i == direction - 1 ? CONVOP_REQ_WRITE : CONVOP_REQ_NULL;
+    for (int r = 0; r < count; r++) {
+        box_fill_value(conv_case_output(c, direction), NAN);
+        convop_set("impl", rows[r].name);
+        convop_status status =
+            direction == CONVOP_FWD ? conv_case_forward(c, NULL) : conv_case_backward(c, NULL);
+        convop_set("impl", NULL);
+        if (status == CONVOP_OK && conv_case_matches(c, e, direction)) continue;
+        printf("row %s, direction %d: %s\n", rows[r].name, direction,
+               status == CONVOP_OK ? "wrong" : convop_last_error());
+        good = 0;
+    }
+    return good;
+}
+
+static int all_is_right(const struct conv_size *size)
+{
+    struct conv_case c;
+    struct conv_expected e;
+    int good = 1;
+    conv_case_fixed(&c, size, 1, (uint64_t)(size->ic * 100 + size->i));
+    conv_case_expect(&c, &e);
+    for (int d = CONVOP_FWD; d <= CONVOP_BWD_B; d++) good &= direction_is_right(&c, &e, d);
+    if (!good) conv_case_print(&c);
+    conv_expected_free(&e);
+    conv_case_destroy(&c);
+    return good;
+}
+
+/* 160 sizes: 1 and 2 axes, 5 numbers of channels, kernel, stride, pad and image of two sizes each.
+ */
+static void depthwise(void **state)
+{
+    (void)state;
+    static const int64_t channels[] = {1, 4, 16, 32, 64};
+    int bad = 0, ran = 0;
+    for (int k = 0; k < 32; k++)
+        for (int n = 0; n < 5; n++, ran++) {
+            struct conv_size s = {.axes = 1 + (k & 1),
+                                  .channels_last = (k + n) % 2,
+                                  .type = BOX_F32,
+                                  .mb = 2,
+                                  .ic = channels[n],
+                                  .oc = channels[n],
+                                  .g = channels[n],
+                                  .k = k & 2 ? 5 : 3,
+                                  .s = k & 4 ? 2 : 1,
+                                  .p = k & 8 ? 1 : 0,
+                                  .i = k & 16 ? 32 : 7};
+            bad += !all_is_right(&s);
+        }
+    assert_int_equal(ran, 160);
+    assert_int_equal(bad, 0);
+}
+
+/* Elements between the windows are read by nothing: their gradient is 0, and is written. */
+static void strides_beyond_the_kernel(void **state)
+{
+    (void)state;
+    int bad = 0;
+    for (int64_t k = 1; k <= 3; k++)
+        for (int64_t s = k + 1; s <= 7; s++)
+            for (int n = 0; n < 8; n++) {
+                int last = n & 1, depthwise = n & 2;
+                struct conv_size size = {.axes = n & 4 ? 1 : 2,
+                                         .channels_last = last,
+                                         .type = n & 4 ? BOX_F64 : BOX_F32,
+                                         .mb = 2,
+                                         .ic = 6,
+                                         .oc = 6,
+                                         .g = depthwise ? 6 : 1,
+                                         .i = 13 + s % 3,
+                                         .k = k,
+                                         .s = s,
+                                         .p = k - 1};
+                bad += !all_is_right(&size);
+            }
+    assert_int_equal(bad, 0);
+}
+
+/* null, write and add for each of the three gradients. */
+static int combination_is_right(struct conv_case *c, int combination)
+{
+    static const convop_request kinds[] = {CONVOP_REQ_NULL, CONVOP_REQ_WRITE, CONVOP_REQ_ADD};
+    struct rng r = {(uint64_t)combination};
+    unsigned char *before[4];
+    struct conv_expected e;
+    int at = combination, good;
+    for (int i = 0; i < 3; i++, at /= 3) c->requests[i] = kinds[at % 3];
+    for (int i = 1; i < 4; i++) box_fill_int(conv_case_output(c, i), &r, -9, 9);
+    conv_case_expect(c, &e);
+    for (int i = 0; i < 4; i++) before[i] = box_snapshot(conv_case_output(c, i));
+    good = conv_case_backward(c, NULL) == CONVOP_OK;
+    for (int i = 0; i < 4; i++) {
+        int written = i > 0 && c->requests[i - 1] != CONVOP_REQ_NULL;
+        int same = box_unchanged(conv_case_output(c, i), before[i]);
+        good &= written ? conv_case_matches(c, &e, i) : same;
+    }
+    conv_expected_free(&e);
+    return good;
+}
+
+static void request_combinations(void **state)
+{
+    (void)state;
+    static const int types[] = {BOX_F32, BOX_F64, BOX_F16, BOX_BF16};
+    int bad = 0;
+    for (int n = 0; n < 16; n++)
+        for (int64_t k = 1; k <= 3; k += 2) {
+            int depthwise = n & 2;
+            struct conv_size s = {.axes = 2,
+                                  .channels_last = n & 1,
+                                  .type = types[n / 4],
+                                  .mb = 2,
+                                  .ic = 4,
+                                  .oc = depthwise ? 4 : 6,
+                                  .g = depthwise ? 4 : 2,
+                                  .i = 6,
+                                  .k = k,
+                                  .s = 1 + (n & 1),
+                                  .p = k / 2};
+            struct conv_case c;
+            conv_case_fixed(&c, &s, 1, (uint64_t)n);
+            for (int i = 0; i < 27; i++) {
+                if (combination_is_right(&c, i)) continue;
+                conv_case_print(&c);
+                bad++;
+            }
+            conv_case_destroy(&c);
+        }
+    assert_int_equal(bad, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(depthwise),
+        cmocka_unit_test(strides_beyond_the_kernel),
+        cmocka_unit_test(request_combinations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

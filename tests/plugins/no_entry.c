@@ -1,0 +1,3 @@
+/* A shared object that is no plug-in. */
+extern const int nothing;
+const int nothing = 0;

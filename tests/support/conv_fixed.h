@@ -1,0 +1,26 @@
+/* Convolutions of chosen sizes for tests, and plain calls of them. */
+#ifndef TEST_CONV_FIXED_H
+#define TEST_CONV_FIXED_H
+
+#include "convop/context.h"
+#include "tests/support/conv_case.h"
+
+/* All axes alike. */
+struct conv_size {
+    int axes, channels_last, type; /* BOX_F32, ... */
+    int64_t mb, ic, oc, g, i, k, s, d, p;
+};
+
+/* Small integers, dense tensors, every request WRITE, no bias unless `bias`. */
+void conv_case_fixed(struct conv_case *c, const struct conv_size *size, int bias, uint64_t seed);
+
+/* The case's calls; the bias is NULL where there is none, and so is what is not asked for. */
+convop_status conv_case_forward(struct conv_case *c, const convop_exec *exec);
+convop_status conv_case_backward(struct conv_case *c, const convop_exec *exec);
+
+/* The names of the rows that compute a direction of the case. */
+#define CONV_CASE_MAX_ROWS 32
+int conv_case_rows(struct conv_case *c, convop_conv_direction direction,
+                   convop_conv_row rows[CONV_CASE_MAX_ROWS]);
+
+#endif
