@@ -5,7 +5,7 @@
 #include "io/image.h"
 #include "io/record.h"
 
-/* Holds the JPEG library's handle; *codec begins as NULL and is made when first needed. */
+/* What JPEG keeps from image to image; *codec begins as NULL and is made when first needed. */
 struct cvp_io_jpeg;
 void cvp_io_jpeg_free(struct cvp_io_jpeg **codec);
 

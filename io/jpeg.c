@@ -14,25 +14,26 @@
 #endif
 
 struct cvp_io_jpeg {
-    tjhandle reader, writer;
+    tjhandle reader; /* of the file that is being decoded */
+    tjhandle writer;
     struct cvp_io_image inks; /* CMYK on its way to RGB */
 };
 
-static convop_status prepare(struct cvp_io_jpeg **codec, int write)
+static convop_status not_started(void)
+{
+    return convop_fail(CONVOP_E_NO_MEMORY, "JPEG: the library cannot be started");
+}
+
+static convop_status prepare(struct cvp_io_jpeg **codec)
 {
     if (!*codec) *codec = calloc(1, sizeof **codec);
-    struct cvp_io_jpeg *j = *codec;
-    if (j && !write && !j->reader) j->reader = tjInitDecompress();
-    if (j && write && !j->writer) j->writer = tjInitCompress();
-    if (j && (write ? j->writer : j->reader)) return CONVOP_OK;
-    return convop_fail(CONVOP_E_NO_MEMORY, "JPEG: the library cannot be started");
+    return *codec ? CONVOP_OK : not_started();
 }
 
 void cvp_io_jpeg_free(struct cvp_io_jpeg **codec)
 {
     struct cvp_io_jpeg *j = *codec;
     if (!j) return;
-    if (j->reader) tjDestroy(j->reader);
     if (j->writer) tjDestroy(j->writer);
     cvp_io_image_free(&j->inks);
     free(j);
@@ -50,14 +51,15 @@ static convop_status read_header(struct cvp_io_jpeg *j, const unsigned char *dat
     *h = (struct header){0, 0, -1};
     if (bytes < 4)
         return convop_fail(CONVOP_E_INVALID, "JPEG: truncated: the file has %zu bytes", bytes);
-    if (tjDecompressHeader3(j->reader, data, (unsigned long)bytes, &h->width, &h->height, &sampling,
-                            &h->colorspace) == 0)
-        return CONVOP_OK;
+    const int failed = tjDecompressHeader3(j->reader, data, (unsigned long)bytes, &h->width,
+                                           &h->height, &sampling, &h->colorspace) != 0;
     /* Version 2 knows only the usual samplings by name, but decodes the others too. */
-    if (tjGetErrorCode(j->reader) == TJERR_WARNING || (sampling < 0 && h->colorspace >= 0)) {
-        if (h->width > 0 && h->height > 0 && h->colorspace >= 0) return CONVOP_OK;
-    }
-    return convop_fail(CONVOP_E_INVALID, "JPEG: %s", tjGetErrorStr2(j->reader));
+    const int usable = h->width > 0 && h->height > 0 && h->colorspace >= 0;
+    if (usable && (!failed || sampling < 0 || tjGetErrorCode(j->reader) == TJERR_WARNING))
+        return CONVOP_OK;
+    return convop_fail(CONVOP_E_INVALID, "JPEG: %s",
+                       failed ? tjGetErrorStr2(j->reader)
+                              : "truncated: there are tables in it and no image");
 }
 
 /* Decodes; a complaint that leaves a whole picture goes to `warning`. */
@@ -99,33 +101,47 @@ static void mix_inks(const struct cvp_io_image *inks, struct cvp_io_image *to)
     }
 }
 
-convop_status cvp_io_jpeg_decode(struct cvp_io_jpeg **codec, const unsigned char *data,
-                                 size_t bytes, int channels, struct cvp_io_image *image,
-                                 char *warning, size_t size)
+static convop_status decode(struct cvp_io_jpeg *j, const unsigned char *data, size_t bytes,
+                            int channels, struct cvp_io_image *image, char *warning, size_t size)
 {
     struct header h;
-    convop_status status = prepare(codec, 0);
-    if (status == CONVOP_OK) status = read_header(*codec, data, bytes, &h);
+    convop_status status = read_header(j, data, bytes, &h);
     if (status != CONVOP_OK) return status;
     const int four = h.colorspace == TJCS_CMYK || h.colorspace == TJCS_YCCK;
     if (channels == 0) channels = h.colorspace == TJCS_GRAY ? 1 : 3;
     status = cvp_io_image_reserve(image, h.width, h.height, channels);
-    if (status == CONVOP_OK && four)
-        status = cvp_io_image_reserve(&(*codec)->inks, h.width, h.height, 4);
+    if (status == CONVOP_OK && four) status = cvp_io_image_reserve(&j->inks, h.width, h.height, 4);
     if (status != CONVOP_OK) return status;
     if (!four)
-        return decompress(*codec, data, bytes, channels == 1 ? TJPF_GRAY : TJPF_RGB, image, warning,
+        return decompress(j, data, bytes, channels == 1 ? TJPF_GRAY : TJPF_RGB, image, warning,
                           size);
-    status = decompress(*codec, data, bytes, TJPF_CMYK, &(*codec)->inks, warning, size);
-    if (status == CONVOP_OK) mix_inks(&(*codec)->inks, image);
+    status = decompress(j, data, bytes, TJPF_CMYK, &j->inks, warning, size);
+    if (status == CONVOP_OK) mix_inks(&j->inks, image);
+    return status;
+}
+
+/* Each file has a handle of its own. What a file leaves in one shows in the next: tables, which a
+ * file without tables would use, and after an error a state in which good files fail. */
+convop_status cvp_io_jpeg_decode(struct cvp_io_jpeg **codec, const unsigned char *data,
+                                 size_t bytes, int channels, struct cvp_io_image *image,
+                                 char *warning, size_t size)
+{
+    convop_status status = prepare(codec);
+    if (status != CONVOP_OK) return status;
+    (*codec)->reader = tjInitDecompress();
+    if (!(*codec)->reader) return not_started();
+    status = decode(*codec, data, bytes, channels, image, warning, size);
+    tjDestroy((*codec)->reader);
     return status;
 }
 
 convop_status cvp_io_jpeg_encode(struct cvp_io_jpeg **codec, const struct cvp_io_image *image,
                                  int quality, struct cvp_io_record *out)
 {
-    convop_status status = prepare(codec, 1);
+    convop_status status = prepare(codec);
     if (status != CONVOP_OK) return status;
+    if (!(*codec)->writer) (*codec)->writer = tjInitCompress();
+    if (!(*codec)->writer) return not_started();
     const int gray = image->channels == 1, sampling = gray ? TJSAMP_GRAY : TJSAMP_420;
     const unsigned long most = tjBufSize(image->width, image->height, sampling);
     if (most == (unsigned long)-1)

@@ -1,5 +1,5 @@
 /* Batches. */
-#include "data.h"
+#include "examples/mobilenet/data.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #define MOBILENET_DATA_H
 
 #include "convop/base.h"
-#include "options.h"
+#include "examples/mobilenet/options.h"
 
 struct data;
 

@@ -1,5 +1,5 @@
 /* First values. */
-#include "initializer.h"
+#include "examples/mobilenet/initializer.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Log lines, and when they are written. */
-#include "log.h"
+#include "examples/mobilenet/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "metric.h"
+#include "examples/mobilenet/metric.h"
 
 void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

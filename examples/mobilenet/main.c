@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "convop/base.h"
-#include "options.h"
-#include "train.h"
+#include "examples/mobilenet/options.h"
+#include "examples/mobilenet/train.h"
 
 int main(int argc, char **argv)
 {

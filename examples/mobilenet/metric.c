@@ -1,5 +1,5 @@
 /* Metrics. */
-#include "metric.h"
+#include "examples/mobilenet/metric.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The network, layer by layer. */
-#include "mobilenet_v1.h"
+#include "examples/mobilenet/mobilenet_v1.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* The bound network and its optimiser. */
-#include "model.h"
+#include "examples/mobilenet/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "convop/registry.h"
-#include "initializer.h"
-#include "mobilenet_v1.h"
-#include "params_file.h"
+#include "examples/mobilenet/initializer.h"
+#include "examples/mobilenet/mobilenet_v1.h"
+#include "examples/mobilenet/params_file.h"
 
 #define RETURN_IF_ERROR(expr)                                                                      \
     do {                                                                                           \

@@ -2,7 +2,7 @@
 #ifndef MOBILENET_MODEL_H
 #define MOBILENET_MODEL_H
 
-#include "options.h"
+#include "examples/mobilenet/options.h"
 #include "src/graph/executor.h"
 
 struct model;

@@ -1,5 +1,5 @@
 /* The command line, by argp. Values are checked here, so that nothing later meets a bad one. */
-#include "options.h"
+#include "examples/mobilenet/options.h"
 
 #include <argp.h>
 #include <errno.h>

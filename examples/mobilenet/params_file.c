@@ -1,6 +1,6 @@
 /* MXNet's list of arrays: a header of three numbers, each array (magic, storage, shape, device,
  * type, data), then their names. Facts from MXNet 1.9.1's NDArray::Save. */
-#include "params_file.h"
+#include "examples/mobilenet/params_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

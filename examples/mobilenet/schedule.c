@@ -1,7 +1,7 @@
 /* Learning rate schedule. */
-#include "schedule.h"
+#include "examples/mobilenet/schedule.h"
 
-#include "log.h"
+#include "examples/mobilenet/log.h"
 
 void schedule_init(struct schedule *s, const struct options *o, int begin_epoch)
 {

@@ -2,7 +2,7 @@
 #ifndef MOBILENET_SCHEDULE_H
 #define MOBILENET_SCHEDULE_H
 
-#include "options.h"
+#include "examples/mobilenet/options.h"
 
 struct schedule {
     double lr, factor;

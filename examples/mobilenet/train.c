@@ -1,5 +1,5 @@
 /* Epochs of batches, validation after each, checkpoints, log lines. */
-#include "train.h"
+#include "examples/mobilenet/train.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "convop/registry.h"
-#include "data.h"
-#include "log.h"
-#include "metric.h"
-#include "model.h"
-#include "schedule.h"
+#include "examples/mobilenet/data.h"
+#include "examples/mobilenet/log.h"
+#include "examples/mobilenet/metric.h"
+#include "examples/mobilenet/model.h"
+#include "examples/mobilenet/schedule.h"
 
 #define RETURN_IF_ERROR(expr)                                                                      \
     do {                                                                                           \

@@ -3,7 +3,7 @@
 #define MOBILENET_TRAIN_H
 
 #include "convop/base.h"
-#include "options.h"
+#include "examples/mobilenet/options.h"
 
 /* Trains as the options say. *interrupted: SIGINT or SIGTERM came, and it has stopped after the
  * batch at hand, with a checkpoint if there is a prefix. */

@@ -92,8 +92,17 @@ static int run_case(uint64_t seed, const char *impl, int threads)
 static int run_settings(uint64_t seed)
 {
     static const int threads[] = {1, 2, 3, 7};
-    return run_case(seed, NULL, threads[seed % 4]) & run_case(seed, "gemm", threads[seed / 4 % 4]) &
-           run_case(seed, "reference", threads[seed / 16 % 4]);
+    const char *names[16];
+    struct conv_case c;
+    assert_int_equal(convop_set("impl", NULL), CONVOP_OK);
+    conv_case_create(&c, seed);
+    size_t rows = conv_case_rows(&c, names, 16);
+    conv_case_destroy(&c);
+    assert_true(rows > 0);
+    int good = run_case(seed, NULL, threads[seed % 4]);
+    for (size_t i = 0; i < rows; i++)
+        good &= run_case(seed, names[i], threads[(seed >> (2 * i + 2)) % 4]);
+    return good;
 }
 
 static void random_problems(void **state)

@@ -226,16 +226,16 @@ static const convop_op ops[] = {
     OP("t_scale", 1, 1, run_scale, ATTRS(t_scale), INPLACE),
     OP("_back_t_scale", 1, 1, run_scale, INPLACE),
     OP("t_split", 1, 2, run_split, ATTRS(t_split)),
-    OP("_back_t_split", 3, 1, run_back_split),
+    OP("_back_t_split", 3, 1, run_back_split, .num_attrs = 0),
     OP("t_total", 1, 1, run_total, ATTRS(t_total), .infer_shape = infer_total),
     OP("_back_t_total", 2, 1, run_back_total, .infer_shape = infer_back_total),
     OP("t_stat", 2, 1, run_stat, ATTRS(t_stat), .inputs = stat_names, .mutated_inputs = 2),
     OP("_back_t_stat", 1, 1, run_copy, INPLACE),
     OP("t_loss", 2, 1, run_copy, ATTRS(t_loss), .inputs = loss_names),
-    OP("_back_t_loss", 2, 1, run_back_loss),
+    OP("_back_t_loss", 2, 1, run_back_loss, .num_attrs = 0),
     OP("t_nograd", 1, 1, run_copy, INPLACE),
     OP("t_fail", 1, 1, run_fail, ATTRS(t_fail)),
-    OP("_back_t_fail", 1, 1, run_fail),
+    OP("_back_t_fail", 1, 1, run_fail, .num_attrs = 0),
 };
 enum { NUM_OPS = sizeof ops / sizeof ops[0] };
 

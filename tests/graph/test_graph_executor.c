@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+
 #include "random_graph.h"
 #include "tests/support/child.h"
 #include "tests/support/expect.h"
@@ -218,6 +220,39 @@ static void forked_child(void **state)
     convop_engine_destroy(&f.engine);
 }
 
+/* Branches that could overlap all update one state and share scratch: no update is lost, and nobody
+ * computes in scratch that another one is using. */
+static void shared_state(void **state)
+{
+    (void)state;
+    enum { BRANCHES = 8, N = 2000 };
+    convop_engine *engine = make_engine(2);
+    struct cvp_symbol *s;
+    struct cvp_executor *x;
+    expect_ok(cvp_symbol_create(&s));
+    struct cvp_entry e = graph_variable(s, "x"), moving = graph_variable(s, "moving");
+    for (int i = 0; i < BRANCHES; i++)
+        expect_ok(cvp_symbol_output(s, graph_node(s, "t_stat", NULL, e, moving, NULL)));
+    for (int i = 0; i < 3 * BRANCHES; i++)
+        expect_ok(cvp_symbol_output(s, graph_node(s, "t_tanh", NULL, e, CVP_NO_ENTRY, NULL)));
+    struct cvp_bind_input input = graph_input("x", N);
+    struct cvp_bind_options o = {.inputs = &input, .num_inputs = 1, .engine = engine};
+    expect_ok(cvp_executor_bind(s, &o, &x));
+    for (int k = 0; k < N; k++) graph_data(cvp_executor_find(x, "x")->value)[k] = k;
+    for (int i = 1; i <= 20; i++) {
+        expect_ok(cvp_executor_forward(x, 1));
+        for (int k = 0; k < N; k++)
+            assert_true(graph_data(cvp_executor_find(x, "moving")->value)[k] ==
+                        (double)i * BRANCHES * k);
+        for (int b = BRANCHES; b < 4 * BRANCHES; b++)
+            for (int k = 0; k < N; k += 100)
+                assert_true(graph_data(cvp_executor_output(x, b))[k] == tanh(k));
+    }
+    cvp_executor_destroy(&x);
+    cvp_symbol_release(&s);
+    convop_engine_destroy(&engine);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -240,6 +275,7 @@ int main(void)
         cmocka_unit_test(bind_says_what_is_wrong),
         cmocka_unit_test(traces),
         cmocka_unit_test(inside_a_task),
+        cmocka_unit_test(shared_state),
         cmocka_unit_test(forked_child),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

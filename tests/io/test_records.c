@@ -1,6 +1,7 @@
 /* Record files: what MXNet wrote, random payloads, faults, full disks, several readers. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 
 #include <cmocka.h>
 #include <dirent.h>

@@ -1,6 +1,7 @@
 /* Index files and image lists. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 
 #include <cmocka.h>
 #include <locale.h>

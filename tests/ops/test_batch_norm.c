@@ -20,6 +20,12 @@ static void draw(struct setting *s, struct op_case *c, struct rng *r)
 {
     s->bits = rng_chance(r, 50) ? 32 : 64;
     s->ndim = op_random_shape(r, 1, s->shape);
+    if (rng_chance(r, 2)) { /* many channels, whose planes are more than a block */
+        s->ndim = 3;
+        s->shape[0] = rng_int(r, 1, 2);
+        s->shape[1] = rng_int(r, 60, 70);
+        s->shape[2] = rng_int(r, 4000, 4500);
+    }
     s->axis = s->ndim == 1 ? 0 : rng_chance(r, 70) ? 1 : (int)rng_int(r, 0, s->ndim - 1);
     s->eps = rng_chance(r, 30) ? 1e-3 : rng_real(r, 1e-5, 0.5);
     s->momentum = rng_real(r, 0, 1);

@@ -60,6 +60,49 @@ static void large_mean(void **state)
     }
 }
 
+/* The mean lies between two numbers of float32, and all elements are one of these. */
+static void mean_between_numbers(void **state)
+{
+    (void)state;
+    for (int layout = 0; layout < OP_LAYOUTS; layout++) {
+        struct op_case c;
+        build(&c, "BatchNorm", 4, (const int64_t[]){4, 3, 70, 60}, (enum op_layout)layout);
+        op_param(&c, "eps", "1e-9");
+        for (int64_t i = 0; i < op_elements(&c.in[SRC]); i++)
+            op_set(&c.in[SRC], i, 4096 + (double)(i % 2) / 2048);
+        expect_ok(op_run(&c));
+        for (int64_t i = 0; i < op_elements(&c.in[SRC]); i++) {
+            int64_t k = i / 4200 % 3;
+            double d = (i % 2 ? 0x1p-12 : -0x1p-12) / sqrt(0x1p-24 + 1e-9);
+            double want = d * op_get(&c.in[GAMMA], k) + op_get(&c.in[BETA], k);
+            assert_true(fabs(op_get(&c.out[DST], i) - want) < 1e-6);
+        }
+        op_case_destroy(&c);
+    }
+}
+
+/* A workspace that is too small is not exceeded: there is a way without one. */
+static void no_scratch(void **state)
+{
+    (void)state;
+    static const char *const ops[] = {"BatchNorm", "_backward_BatchNorm"};
+    for (int i = 0; i < 2; i++) {
+        struct op_case c;
+        char few[16];
+        build(&c, ops[i], 3, (const int64_t[]){2, 3, 40}, OP_COMPACT);
+        expect_ok(op_run(&c));
+        cvp_alloc_fail_at(0);
+        expect_ok(op_run(&c));
+        uint64_t calls = cvp_alloc_calls();
+        c.workspace = few;
+        c.workspace_bytes = sizeof few;
+        cvp_alloc_fail_at(0);
+        expect_ok(op_run(&c));
+        assert_int_equal(cvp_alloc_calls(), calls - 1);
+        op_case_destroy(&c);
+    }
+}
+
 /* NaN and infinity spoil their channel and no other. */
 static void special_numbers(void **state)
 {
@@ -188,9 +231,14 @@ static void inference(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_and_memory), cmocka_unit_test(large_mean),
-        cmocka_unit_test(special_numbers),    cmocka_unit_test(empty_batch),
-        cmocka_unit_test(refusals),           cmocka_unit_test(inference),
+        cmocka_unit_test(threads_and_memory),
+        cmocka_unit_test(large_mean),
+        cmocka_unit_test(mean_between_numbers),
+        cmocka_unit_test(no_scratch),
+        cmocka_unit_test(special_numbers),
+        cmocka_unit_test(empty_batch),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(inference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ MAY_INCLUDE = {
     "tools": ["include/convop", "io", "tools"],
     "examples": ["include/convop", "io", "examples"],
     # Linked with the static library: it trains through the graph, whose API is private.
-    "examples/mobilenet": ["include/convop", "src/graph", "io", "examples"],
+    "examples/mobilenet": ["include/convop", "src/graph", "io", "examples/mobilenet"],
     "python": ["include/convop", "python"],
 }
 # What <...> may name in public headers: C99's headers and DLPack.

@@ -34,18 +34,19 @@ static void set_params(struct conv_case *c, struct rng *r)
     c->params = p;
 }
 
-/* Sizes of one axis: kernel, stride, dilation and pads such that there is at least one output. */
-static void random_axis(struct conv_case *c, struct rng *r, int a, int64_t max)
+/* Sizes of one axis: kernel, stride, dilation and pads such that there is at least one output.
+ * `window`: if not 0, a kernel of that size, as kernels of depthwise layers are. */
+static void random_axis(struct conv_case *c, struct rng *r, int a, int64_t max, int64_t window)
 {
-    c->k[a] = rng_chance(r, 25) ? 1 : rng_int(r, 1, 5);
-    c->s[a] = rng_chance(r, 50) ? 1 : rng_int(r, 1, 4);
-    c->d[a] = rng_chance(r, 70) ? 1 : rng_int(r, 1, 3);
+    c->k[a] = window ? window : rng_chance(r, 25) ? 1 : rng_int(r, 1, 5);
+    c->s[a] = window ? c->s[2] : rng_chance(r, 50) ? 1 : rng_int(r, 1, 4);
+    c->d[a] = window || rng_chance(r, 70) ? 1 : rng_int(r, 1, 3);
     c->p0[a] = rng_chance(r, 40) ? 0 : rng_int(r, 0, 3);
     c->p1[a] = rng_chance(r, 60) ? c->p0[a] : rng_int(r, 0, 3);
     int64_t least = c->d[a] * (c->k[a] - 1) + 1 - c->p0[a] - c->p1[a];
     if (least < 1) least = 1;
     c->i[a] = rng_int(r, least, least > max ? least : max);
-    if (rng_chance(r, 15)) { /* pointwise */
+    if (!window && rng_chance(r, 15)) { /* pointwise */
         c->k[a] = c->s[a] = c->d[a] = 1;
         c->p0[a] = c->p1[a] = 0;
     }
@@ -100,16 +101,26 @@ void conv_case_create(struct conv_case *c, uint64_t seed)
     c->mb = rng_chance(&r, 5) ? 0 : rng_int(&r, 1, 3);
     c->g = rng_chance(&r, 50) ? 1 : rng_int(&r, 1, 5);
     int64_t icg = rng_chance(&r, 30) ? 1 : rng_int(&r, 1, 9), ocg = rng_int(&r, 1, 9);
-    if (rng_chance(&r, 10) && c->axes < 3) { /* past the blocks of the kernels */
+    int64_t max = c->axes == 1 ? 60 : c->axes == 2 ? 13 : 6, window = 0, stride = 1;
+    int depthwise = rng_chance(&r, 35);
+    if (depthwise) { /* past one and two vectors of channels, and of pixels below */
+        icg = 1;
+        ocg = rng_chance(&r, 70) ? 1 : rng_int(&r, 1, 3);
+        c->g = rng_chance(&r, 40) ? rng_int(&r, 1, 40) : rng_int(&r, 1, 5);
+        if (rng_chance(&r, 50)) window = rng_chance(&r, 70) ? 3 : 5;
+        stride = rng_chance(&r, 60) ? 1 : 2;
+    } else if (rng_chance(&r, 10) && c->axes < 3) { /* past the blocks of the kernels */
         icg = rng_int(&r, 10, 70);
         ocg = rng_int(&r, 10, 70);
         c->g = 1;
     }
     c->ic = c->g * icg;
     c->oc = c->g * ocg;
-    for (int a = 0; a < 3; a++) {
-        c->i[a] = c->k[a] = c->s[a] = c->d[a] = 1;
-        if (a >= 3 - c->axes) random_axis(c, &r, a, c->axes == 1 ? 60 : c->axes == 2 ? 13 : 6);
+    for (int a = 0; a < 3; a++) c->i[a] = c->k[a] = c->s[a] = c->d[a] = 1;
+    if (window) c->s[2] = stride;
+    for (int a = 3 - c->axes; a < 3; a++) {
+        int wide = depthwise && a == 2 && c->axes == 2 && c->g <= 5;
+        random_axis(c, &r, a, wide ? 44 : max, a == 0 ? 0 : window);
     }
     set_params(c, &r);
     static const convop_request kinds[] = {CONVOP_REQ_WRITE, CONVOP_REQ_ADD, CONVOP_REQ_INPLACE,
@@ -145,6 +156,37 @@ struct box *conv_case_output(struct conv_case *c, int output)
 {
     struct box *all[] = {&c->dst, &c->diff_src, &c->diff_weights, &c->diff_bias};
     return all[output];
+}
+
+size_t conv_case_rows(struct conv_case *c, const char **names, size_t most)
+{
+    static const convop_conv_direction directions[] = {CONVOP_FWD, CONVOP_BWD_D, CONVOP_BWD_W};
+    const DLTensor *tensors[3][3] = {
+        {&c->src.tensor, &c->weights.tensor, &c->dst.tensor},
+        {&c->diff_src.tensor, &c->weights.tensor, &c->diff_dst.tensor},
+        {&c->src.tensor, &c->diff_weights.tensor, &c->diff_dst.tensor}};
+    convop_conv_row rows[3][32];
+    size_t n[3], found = 0;
+    for (int i = 0; i < 3; i++) {
+        n[i] = 32;
+        if (convop_conv_explain(&c->params, directions[i], tensors[i][0], tensors[i][1],
+                                tensors[i][2], NULL, rows[i], &n[i]) != CONVOP_OK ||
+            n[i] > 32) {
+            printf("the rows are not told: %s\n", convop_last_error());
+            abort();
+        }
+    }
+    for (size_t j = 0; j < n[0] && found < most; j++) {
+        int good = rows[0][j].applicable;
+        for (int i = 1; i < 3; i++) {
+            int there = 0;
+            for (size_t l = 0; l < n[i]; l++)
+                there |= strcmp(rows[i][l].name, rows[0][j].name) == 0 && rows[i][l].applicable;
+            good &= there;
+        }
+        if (good) names[found++] = rows[0][j].name;
+    }
+    return found;
 }
 
 static int64_t count(const int64_t s[5])

@@ -88,9 +88,6 @@ int main(void)
 {
     struct fixture naive = {.kind = CONVOP_ENGINE_NAIVE};
     struct fixture threaded = {.kind = CONVOP_ENGINE_THREADED};
-#define BOTH(test)                                                                                 \
-    cmocka_unit_test_prestate_setup_teardown(test, set_up, tear_down, &naive),                     \
-        cmocka_unit_test_prestate_setup_teardown(test, set_up, tear_down, &threaded)
     const struct CMUnitTest tests[] = {
         BOTH(runs_again_without_allocating),
         BOTH(refuses_what_push_refuses),

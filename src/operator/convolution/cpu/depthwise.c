@@ -108,8 +108,8 @@ static void run_range(void *arg, int lane, int64_t begin, int64_t end)
 static int64_t cut(struct cvp_dw_job *job, const struct cvp_dw_kernels *kernels)
 {
     const convop_conv_problem *p = job->p;
-    int64_t rows = job->backward ? p->ih : p->oh, width = job->backward ? p->iw : p->ow;
-    int64_t most = p->channels_last ? LAST_ROWS : cvp_ceil_div(PLANE_ELEMENTS, width);
+    int64_t rows = job->out_h;
+    int64_t most = p->channels_last ? LAST_ROWS : cvp_ceil_div(PLANE_ELEMENTS, job->out_w);
     /* With phases, rows that are computed together lie `step` apart. */
     int64_t unit = kernels->block_rows * job->h.step;
     job->block_rows = cvp_min_i64(rows, cvp_ceil_div(most, unit) * unit);
@@ -137,7 +137,8 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
                                 .in_stride = backward ? p->dst : p->src,
                                 .out_stride = backward ? p->src : p->dst,
                                 .out_d = backward ? p->id : p->od,
-                                .out_h = backward ? p->ih : p->oh};
+                                .out_h = backward ? p->ih : p->oh,
+                                .out_w = backward ? p->iw : p->ow};
     struct cvp_dw_axis *next = scratch;
     r.job.d = make_phases(p, 0, &next);
     r.job.h = make_phases(p, 1, &next);

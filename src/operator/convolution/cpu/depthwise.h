@@ -35,7 +35,7 @@ struct cvp_dw_job {
     int64_t multiplier; /* dst channels of a src channel */
     int64_t channels;   /* of out */
     convop_conv_strides in_stride, out_stride;
-    int64_t out_d, out_h;
+    int64_t out_d, out_h, out_w;
     struct cvp_dw_phases d, h, w;
     int64_t block_rows, row_blocks;
     int64_t block_channels, channel_blocks; /* N*C */
@@ -60,11 +60,10 @@ struct cvp_dw_kernels {
      * for each tap: the vector; lanes past the channels are 0. Vectors [begin, end). */
     void (*pack)(const convop_conv_problem *p, const void *weights, void *packed, int64_t begin,
                  int64_t end);
-    /* Adds rows [r0, r1) to sums: of channel c, sums[tap]; of channels [c0, c1), sums[tap * oc +
-     * c].
-     */
-    void (*filter_first)(const struct cvp_dw_filter *f, int64_t c, int64_t r0, int64_t r1,
-                         double *sums);
+    /* Adds products of rows [r0, r1) to sums, for channels [c0, c1): that of channel c and tap k at
+     * sums[c * taps + k] in NC*, at sums[k * oc + c] in N*C. */
+    void (*filter_first)(const struct cvp_dw_filter *f, int64_t c0, int64_t c1, int64_t r0,
+                         int64_t r1, double *sums);
     void (*filter_last)(const struct cvp_dw_filter *f, int64_t c0, int64_t c1, int64_t r0,
                         int64_t r1, double *sums);
 };

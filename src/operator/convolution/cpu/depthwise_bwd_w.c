@@ -12,8 +12,9 @@
 #define ENOUGH_TASKS 32
 #define PART_PIXELS  1024
 
-/* Channels of a task in N*C: 256 bytes of float32 of each pixel. */
-#define GROUP_CHANNELS 64
+/* Channels of a task: in N*C, 256 bytes of float32 of each pixel; in NC* at most so many. */
+#define LAST_CHANNELS  64
+#define FIRST_CHANNELS 32
 
 struct cut {
     int64_t rows, groups, group_channels, parts;
@@ -22,7 +23,9 @@ struct cut {
 static struct cut cut_for(const convop_conv_problem *p)
 {
     struct cut c = {.rows = p->mb * p->od * p->oh};
-    c.group_channels = p->channels_last ? GROUP_CHANNELS : 1;
+    c.group_channels = LAST_CHANNELS;
+    if (!p->channels_last)
+        c.group_channels = cvp_max_i64(1, cvp_min_i64(p->oc / ENOUGH_TASKS, FIRST_CHANNELS));
     c.groups = cvp_ceil_div(p->oc, c.group_channels);
     int64_t parts = cvp_ceil_div(ENOUGH_TASKS, c.groups);
     int64_t worth = cvp_ceil_div(c.rows * p->ow, PART_PIXELS);
@@ -72,9 +75,8 @@ static void sum_parts(void *arg, int lane, int64_t begin, int64_t end)
                 memset(sums + k * p->oc + c0, 0, (size_t)(c1 - c0) * sizeof *sums);
             job->kernels->filter_last(&job->filter, c0, c1, r0, r1, sums);
         } else {
-            sums += c0 * taps;
-            memset(sums, 0, (size_t)taps * sizeof *sums);
-            job->kernels->filter_first(&job->filter, c0, r0, r1, sums);
+            memset(sums + c0 * taps, 0, (size_t)((c1 - c0) * taps) * sizeof *sums);
+            job->kernels->filter_first(&job->filter, c0, c1, r0, r1, sums);
         }
     }
 }

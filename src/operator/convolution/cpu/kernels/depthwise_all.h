@@ -1,15 +1,31 @@
 /* All depthwise kernels of one type and their table. No guard: included once for each type. */
 #include "src/operator/convolution/cpu/kernels/vector.h"
 
-/* Order: each uses what is above it. */
-#include "src/operator/convolution/cpu/kernels/depthwise_window.h"
-/**/
+/* The structs of these files, by names that say no type. */
+#define CHANNELS struct NAME(channels)
+#define EDGE     struct NAME(edge)
+#define EDGES    struct NAME(row)
+#define ITEM     struct NAME(item)
+#define LINE     struct NAME(line)
+#define PAIR     struct NAME(pair)
+#define PATCH    struct NAME(patch)
+#define PIECE    struct NAME(rows)
+#define PLANE    struct NAME(plane)
+#define TAPS     struct NAME(taps_of)
+#define WALK     struct NAME(walk)
+#define WAY      struct NAME(way)
+
+/* In this order: each uses what is above it. */
+/* clang-format off */
+#include "src/operator/convolution/cpu/kernels/depthwise_edges.h"
+#include "src/operator/convolution/cpu/kernels/depthwise_planes.h"
+#include "src/operator/convolution/cpu/kernels/depthwise_windows.h"
+#include "src/operator/convolution/cpu/kernels/depthwise_pairs.h"
 #include "src/operator/convolution/cpu/kernels/depthwise_first.h"
-/**/
 #include "src/operator/convolution/cpu/kernels/depthwise_last.h"
-/**/
 #include "src/operator/convolution/cpu/kernels/depthwise_filter_first.h"
 #include "src/operator/convolution/cpu/kernels/depthwise_filter_last.h"
+/* clang-format on */
 
 /* See cvp_dw_kernels.pack. */
 static void NAME(pack)(const convop_conv_problem *p, const void *weights, void *packed,
@@ -44,3 +60,15 @@ const struct cvp_dw_kernels PASTE(NAME(cvp_dw), CVP_ISA_SUFFIX) = {
 #undef LOOSE
 #undef IVEC
 #undef MASK
+#undef CHANNELS
+#undef EDGE
+#undef EDGES
+#undef ITEM
+#undef LINE
+#undef PAIR
+#undef PATCH
+#undef PIECE
+#undef PLANE
+#undef TAPS
+#undef WALK
+#undef WAY

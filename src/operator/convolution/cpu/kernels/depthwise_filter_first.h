@@ -19,9 +19,8 @@ struct NAME(rows) {
 
 /* n rows of dst from row j on, at one vector of pixels; sum: kr kernel rows of k. */
 CVP_INLINE void NAME(products)(const int k, const int kr, const int s, const int n,
-                               const int masked, const struct NAME(rows) * p, int64_t j, int64_t y,
-                               int64_t size, int64_t x, int64_t at, const struct NAME(edge) * e,
-                               VEC *sum)
+                               const int masked, const PIECE *p, int64_t j, int64_t y, int64_t size,
+                               int64_t x, int64_t at, const EDGE *e, VEC *sum)
 {
     VEC dy[FILTER_ROWS];
     const SCALAR *dst = p->dst + j * p->dst_row + x, *src = p->src + y * p->src_row + at;
@@ -49,79 +48,95 @@ CVP_INLINE void NAME(products)(const int k, const int kr, const int s, const int
     }
 }
 
-/* n rows, all vectors of pixels. */
-CVP_INLINE void NAME(product_rows)(const int k, const int kr, const int s, const int n,
-                                   const struct NAME(rows) * p, const struct NAME(row) * row,
-                                   int64_t j, int64_t y, int64_t size, int64_t at, VEC *total)
+/* Rows [j0, j1) at one vector of pixels. */
+CVP_INLINE void NAME(product_rows)(const int k, const int kr, const int s, const int masked,
+                                   const PIECE *p, const struct cvp_dw_filter *f, int64_t kh,
+                                   int64_t j0, int64_t j1, int64_t x, const EDGE *e, VEC *sum)
+{
+    const int64_t at = f->w.at + x * s;
+    int64_t j = j0, y = f->h.at + j0 * s + kh;
+    for (; j + FILTER_ROWS <= j1; j += FILTER_ROWS, y += FILTER_ROWS * s)
+        NAME(products)(k, kr, s, FILTER_ROWS, masked, p, j, y, f->h.size, x, at, e, sum);
+    if (j < j1) NAME(products)(k, kr, s, 1, masked, p, j, y, f->h.size, x, at, e, sum);
+}
+
+/* Rows [j0, j1), kernel rows from kh on. */
+CVP_INLINE void NAME(piece_products)(const int k, const int kr, const int s, const PIECE *p,
+                                     const struct cvp_dw_filter *f, const EDGES *row, int64_t kh,
+                                     int64_t j0, int64_t j1, VEC *total)
 {
     VEC sum[MOST_TAPS * MOST_TAPS];
     CVP_UNROLL for (int i = 0; i < k * kr; i++) sum[i] = total[i];
-    for (int64_t x = row->begin; x < row->end; x += LANES)
-        NAME(products)(k, kr, s, n, 0, p, j, y, size, x, at + x * s, NULL, sum);
-    for (int i = 0; i < row->edges; i++) {
-        int64_t x = row->edge[i].x;
-        NAME(products)(k, kr, s, n, 1, p, j, y, size, x, at + x * s, &row->edge[i], sum);
-    }
+    /* Along the rows where they are long, down the plane at their ends. */
+    if (row->begin < row->end)
+        for (int64_t j = j0; j < j1; j += FILTER_ROWS)
+            for (int64_t x = row->begin; x < row->end; x += LANES) NAME(product_rows)
+    (k, kr, s, 0, p, f, kh, j, j + FILTER_ROWS < j1 ? j + FILTER_ROWS : j1, x, NULL, sum);
+    for (int i = 0; i < row->edges; i++)
+        NAME(product_rows)(k, kr, s, 1, p, f, kh, j0, j1, row->edge[i].x, &row->edge[i], sum);
     CVP_UNROLL for (int i = 0; i < k * kr; i++) total[i] = sum[i];
 }
 
-/* A walk over rows [r0, r1) of all images: the next piece that lies in one depth of one image. */
+/* A walk over rows of all images, numbered through: a piece lies in one depth of one image. */
 struct NAME(walk) {
     int64_t n, z, j0, j1;
+    int64_t left; /* rows, this piece's among them */
 };
 
-CVP_INLINE int64_t NAME(next_piece)(struct NAME(walk) * w, const convop_conv_problem *p, int64_t r,
-                                    int64_t r1)
+static WALK NAME(first_piece)(const convop_conv_problem *p, int64_t r0, int64_t r1)
 {
-    w->j0 = r % p->oh;
-    w->z = r / p->oh % p->od;
-    w->n = r / p->oh / p->od;
-    w->j1 = w->j0 + r1 - r < p->oh ? w->j0 + r1 - r : p->oh;
-    return r + w->j1 - w->j0;
+    WALK w = {.j0 = r0 % p->oh, .z = r0 / p->oh % p->od, .n = r0 / p->oh / p->od};
+    w.left = r1 - r0;
+    w.j1 = w.j0 + w.left < p->oh ? w.j0 + w.left : p->oh;
+    return w;
+}
+
+static void NAME(next_piece)(WALK *w, const convop_conv_problem *p)
+{
+    w->left -= w->j1 - w->j0;
+    w->j0 = 0;
+    w->j1 = w->left < p->oh ? w->left : p->oh;
+    if (++w->z < p->od) return;
+    w->z = 0;
+    w->n++;
 }
 
 /* Rows of a channel at tap kd of the depth; 0 if that is outside. */
-static int NAME(piece_rows)(const struct cvp_dw_filter *f, int64_t c, int64_t kd,
-                            const struct NAME(walk) * w, struct NAME(rows) * rows)
+static int NAME(piece_rows)(const struct cvp_dw_filter *f, int64_t c, int64_t kd, const WALK *w,
+                            PIECE *rows)
 {
     const convop_conv_problem *p = f->p;
     int64_t z = f->d.at + w->z * f->d.move + kd * f->d.tap;
     if (z < 0 || z >= f->d.size) return 0;
     rows->src_row = p->src.h;
     rows->dst_row = p->dst.h;
-    rows->src =
-        (const SCALAR *)f->src + w->n * p->src.n + c / f->multiplier * p->src.c + z * p->src.d;
+    rows->src = (const SCALAR *)f->src + w->n * p->src.n +
+                (f->multiplier == 1 ? c : c / f->multiplier) * p->src.c + z * p->src.d;
     rows->dst = (const SCALAR *)f->dst + w->n * p->dst.n + c * p->dst.c + w->z * p->dst.d;
     return 1;
 }
 
 CVP_INLINE void NAME(filter_windows)(const int k, const int kr, const int s,
-                                     const struct cvp_dw_filter *f, const struct NAME(row) * row,
-                                     int64_t c, int64_t kd, int64_t kh, int64_t r0, int64_t r1,
-                                     double *sums)
+                                     const struct cvp_dw_filter *f, const EDGES *row, int64_t c,
+                                     int64_t kd, int64_t kh, int64_t r0, int64_t r1, double *sums)
 {
     VEC total[MOST_TAPS * MOST_TAPS];
     CVP_UNROLL for (int i = 0; i < k * kr; i++) total[i] = (VEC){0};
     const int64_t vectors = (f->w.count + LANES - 1) / LANES;
+    /* Rows until the sums go on in double, in pairs. */
+    const int64_t most = LANE_SUM / vectors > FILTER_ROWS
+                             ? LANE_SUM / vectors / FILTER_ROWS * FILTER_ROWS
+                             : FILTER_ROWS;
     int64_t added = 0;
-    for (int64_t r = r0; r < r1;) {
-        struct NAME(walk) w;
-        struct NAME(rows) rows;
-        r = NAME(next_piece)(&w, f->p, r, r1);
+    WALK w = NAME(first_piece)(f->p, r0, r1);
+    for (; w.left > 0; NAME(next_piece)(&w, f->p)) {
+        PIECE rows;
         if (!NAME(piece_rows)(f, c, kd, &w, &rows)) continue;
-        int64_t j = w.j0;
-        while (j < w.j1) {
-            int64_t y = f->h.at + j * s + kh;
-            if (j + FILTER_ROWS <= w.j1) {
-                NAME(product_rows)
-                (k, kr, s, FILTER_ROWS, &rows, row, j, y, f->h.size, f->w.at, total);
-                j += FILTER_ROWS;
-            } else {
-                NAME(product_rows)(k, kr, s, 1, &rows, row, j, y, f->h.size, f->w.at, total);
-                j++;
-            }
-            added += FILTER_ROWS * vectors;
-            if (added < LANE_SUM && !(j == w.j1 && r == r1)) continue;
+        for (int64_t j = w.j0; j < w.j1; j += most) {
+            int64_t end = j + most < w.j1 ? j + most : w.j1;
+            NAME(piece_products)(k, kr, s, &rows, f, row, kh, j, end, total);
+            added += (end - j) * vectors;
+            if (added < LANE_SUM) continue;
             for (int i = 0; i < k * kr; i++) {
                 sums[i] += NAME(sum)(total[i]);
                 total[i] = (VEC){0};
@@ -133,14 +148,14 @@ CVP_INLINE void NAME(filter_windows)(const int k, const int kr, const int s,
 }
 
 #define FILTER_WINDOWS(k, s)                                                                       \
-    static void NAME(filter_windows_##k##_##s)(const struct cvp_dw_filter *f,                      \
-                                               const struct NAME(row) * row, int64_t c,            \
-                                               int64_t r0, int64_t r1, double *sums)               \
+    static void NAME(filter_windows_##k##_##s)(const struct cvp_dw_filter *f, const EDGES *row,    \
+                                               int64_t c, int64_t r0, int64_t r1, double *sums)    \
     {                                                                                              \
         for (int64_t kd = 0; kd < f->p->kd; kd++)                                                  \
-            for (int64_t kh = 0; kh < k; kh += KERNEL_ROWS(k))                                     \
-                NAME(filter_windows)                                                               \
-                (k, KERNEL_ROWS(k), s, f, row, c, kd, kh, r0, r1, sums + (kd * k + kh) * k);       \
+            for (int64_t kh = 0; kh < k; kh += KERNEL_ROWS(k)) {                                   \
+                double *to = sums + (kd * k + kh) * k;                                             \
+                NAME(filter_windows)(k, KERNEL_ROWS(k), s, f, row, c, kd, kh, r0, r1, to);         \
+            }                                                                                      \
     }
 FILTER_WINDOWS(3, 1)
 FILTER_WINDOWS(3, 2)
@@ -178,10 +193,9 @@ static void NAME(filter_any)(const struct cvp_dw_filter *f, int64_t c, int64_t r
                              double *sums)
 {
     const convop_conv_problem *p = f->p;
-    for (int64_t r = r0; r < r1;) {
-        struct NAME(walk) w;
-        struct NAME(rows) rows;
-        r = NAME(next_piece)(&w, p, r, r1);
+    WALK w = NAME(first_piece)(p, r0, r1);
+    for (; w.left > 0; NAME(next_piece)(&w, p)) {
+        PIECE rows;
         for (int64_t kd = 0; kd < p->kd; kd++) {
             if (!NAME(piece_rows)(f, c, kd, &w, &rows)) continue;
             for (int64_t kh = 0; kh < p->kh; kh++)
@@ -197,17 +211,23 @@ static void NAME(filter_any)(const struct cvp_dw_filter *f, int64_t c, int64_t r
     }
 }
 
-static void NAME(filter_first)(const struct cvp_dw_filter *f, int64_t c, int64_t r0, int64_t r1,
-                               double *sums)
+static void NAME(filter_first)(const struct cvp_dw_filter *f, int64_t c0, int64_t c1, int64_t r0,
+                               int64_t r1, double *sums)
 {
-    struct NAME(row) row;
+    const int64_t taps = cvp_conv_taps(f->p);
+    EDGES row;
+    void (*windows)(const struct cvp_dw_filter *, const EDGES *, int64_t, int64_t, int64_t,
+                    double *) = NULL;
     for (int k = 3; k <= 5; k += 2)
         for (int s = 1; s <= 2; s++)
-            if (is_window(&f->h, &f->w, k, s) && NAME(make_row)(&row, k, s, &f->w)) {
-                (k == 3   ? s == 1 ? NAME(filter_windows_3_1) : NAME(filter_windows_3_2)
-                   : s == 1 ? NAME(filter_windows_5_1)
-                          : NAME(filter_windows_5_2))(f, &row, c, r0, r1, sums);
-                return;
-            }
-    NAME(filter_any)(f, c, r0, r1, sums);
+            if (is_window(&f->h, &f->w, k, s) && f->w.count <= LANE_SUM * LANES &&
+                NAME(make_row)(&row, k, s, &f->w))
+                windows = k == 3   ? s == 1 ? NAME(filter_windows_3_1) : NAME(filter_windows_3_2)
+                            : s == 1 ? NAME(filter_windows_5_1)
+                                   : NAME(filter_windows_5_2);
+    for (int64_t c = c0; c < c1; c++)
+        if (windows)
+            windows(f, &row, c, r0, r1, sums + c * taps);
+        else
+            NAME(filter_any)(f, c, r0, r1, sums + c * taps);
 }

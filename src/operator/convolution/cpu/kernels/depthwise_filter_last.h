@@ -12,7 +12,7 @@ struct NAME(line) {
     int64_t offset[LANES]; /* SPREAD: of each lane in src */
 };
 
-CVP_INLINE VEC NAME(load_line)(const struct NAME(line) * l, const int mode, const SCALAR *from)
+CVP_INLINE VEC NAME(load_line)(const LINE *l, const int mode, const SCALAR *from)
 {
     if (mode == WHOLE) return NAME(load)(from);
     if (mode == SOME) return NAME(load_some)(from, l->mask);
@@ -22,7 +22,7 @@ CVP_INLINE VEC NAME(load_line)(const struct NAME(line) * l, const int mode, cons
 }
 
 /* sums[c] += the lanes. */
-CVP_INLINE void NAME(flush)(const struct NAME(line) * l, VEC v, double *sums)
+CVP_INLINE void NAME(flush)(const LINE *l, VEC v, double *sums)
 {
     if (l->lanes == LANES) {
         CVP_UNROLL for (int i = 0; i < LANES; i++) sums[i] += (double)v[i];
@@ -36,7 +36,7 @@ CVP_INLINE void NAME(flush)(const struct NAME(line) * l, VEC v, double *sums)
 /* n pixels from x on; y: row of src of the first kernel row. */
 CVP_INLINE void NAME(pixel_products)(const int k, const int kr, const int s, const int n,
                                      const int edge, const int mode, const struct cvp_dw_filter *f,
-                                     const struct NAME(line) * l, int64_t y, int64_t x, VEC *sum)
+                                     const LINE *l, int64_t y, int64_t x, VEC *sum)
 {
     const int64_t dst_w = f->p->dst.w, src_w = f->p->src.w, src_h = f->p->src.h;
     const int64_t at = f->w.at + x * s;
@@ -67,8 +67,8 @@ CVP_INLINE void NAME(pixel_products)(const int k, const int kr, const int s, con
 
 /* One row of dst. */
 CVP_INLINE void NAME(line_products)(const int k, const int kr, const int s, const int mode,
-                                    const struct cvp_dw_filter *f, const struct NAME(line) * l,
-                                    int64_t y, int64_t x0, int64_t x1, VEC *total)
+                                    const struct cvp_dw_filter *f, const LINE *l, int64_t y,
+                                    int64_t x0, int64_t x1, VEC *total)
 {
     VEC sum[MOST_TAPS * MOST_TAPS];
     CVP_UNROLL for (int i = 0; i < k * kr; i++) sum[i] = total[i];
@@ -88,8 +88,8 @@ CVP_INLINE void NAME(line_products)(const int k, const int kr, const int s, cons
 
 /* Rows [r0, r1) at kernel rows kh and on. */
 CVP_INLINE void NAME(line_windows)(const int k, const int kr, const int s, const int mode,
-                                   const struct cvp_dw_filter *f, struct NAME(line) * l, int64_t c,
-                                   int64_t kh, int64_t r0, int64_t r1, double *sums)
+                                   const struct cvp_dw_filter *f, LINE *l, int64_t c, int64_t kh,
+                                   int64_t r0, int64_t r1, double *sums)
 {
     const convop_conv_problem *p = f->p;
     VEC total[MOST_TAPS * MOST_TAPS];
@@ -117,17 +117,17 @@ CVP_INLINE void NAME(line_windows)(const int k, const int kr, const int s, const
     for (int i = 0; i < k * kr; i++) NAME(flush)(l, total[i], sums + i * p->oc + c);
 }
 
-typedef void NAME(line_windows_of)(const struct cvp_dw_filter *f, struct NAME(line) * l, int64_t c,
-                                   int64_t r0, int64_t r1, double *sums);
+typedef void NAME(line_windows_of)(const struct cvp_dw_filter *f, LINE *l, int64_t c, int64_t r0,
+                                   int64_t r1, double *sums);
 
 #define LINE_WINDOWS(k, s, mode)                                                                   \
-    static void NAME(line_windows_##k##_##s##_##mode)(const struct cvp_dw_filter *f,               \
-                                                      struct NAME(line) * l, int64_t c,            \
-                                                      int64_t r0, int64_t r1, double *sums)        \
+    static void NAME(line_windows_##k##_##s##_##mode)(                                             \
+        const struct cvp_dw_filter *f, LINE *l, int64_t c, int64_t r0, int64_t r1, double *sums)   \
     {                                                                                              \
-        for (int64_t kh = 0; kh < k; kh += KERNEL_ROWS(k))                                         \
-            NAME(line_windows)                                                                     \
-            (k, KERNEL_ROWS(k), s, mode, f, l, c, kh, r0, r1, sums + kh * k * f->p->oc);           \
+        for (int64_t kh = 0; kh < k; kh += KERNEL_ROWS(k)) {                                       \
+            double *to = sums + kh * k * f->p->oc;                                                 \
+            NAME(line_windows)(k, KERNEL_ROWS(k), s, mode, f, l, c, kh, r0, r1, to);               \
+        }                                                                                          \
     }
 LINE_WINDOWS(3, 1, 0)
 LINE_WINDOWS(3, 2, 0)
@@ -156,9 +156,8 @@ static NAME(line_windows_of) * NAME(find_line_windows)(const struct cvp_dw_filte
 /* ---- any taps ------------------------------------------------------------------------------ */
 
 /* Products of a row of dst with a row of src at one tap of the width. */
-CVP_INLINE void NAME(line_dot)(const int mode, const struct cvp_dw_filter *f,
-                               const struct NAME(line) * l, const SCALAR *src, int64_t kw,
-                               double *sums)
+CVP_INLINE void NAME(line_dot)(const int mode, const struct cvp_dw_filter *f, const LINE *l,
+                               const SCALAR *src, int64_t kw, double *sums)
 {
     const struct cvp_dw_axis *w = &f->w;
     int64_t at = w->at + kw * w->tap, x0, x1;
@@ -175,8 +174,8 @@ CVP_INLINE void NAME(line_dot)(const int mode, const struct cvp_dw_filter *f,
     }
 }
 
-CVP_INLINE void NAME(line_any)(const int mode, const struct cvp_dw_filter *f, struct NAME(line) * l,
-                               int64_t c, int64_t r0, int64_t r1, double *sums)
+CVP_INLINE void NAME(line_any)(const int mode, const struct cvp_dw_filter *f, LINE *l, int64_t c,
+                               int64_t r0, int64_t r1, double *sums)
 {
     const convop_conv_problem *p = f->p;
     for (int64_t r = r0; r < r1; r++) {
@@ -198,7 +197,7 @@ static void NAME(filter_last)(const struct cvp_dw_filter *f, int64_t c0, int64_t
                               int64_t r1, double *sums)
 {
     for (int64_t c = c0; c < c1; c += LANES) {
-        struct NAME(line) l = {.mask = NAME(lanes)(0, c1 - c)};
+        LINE l = {.mask = NAME(lanes)(0, c1 - c)};
         l.lanes = c1 - c < LANES ? (int)(c1 - c) : LANES;
         int mode = f->multiplier > 1 ? SPREAD : l.lanes < LANES ? SOME : WHOLE;
         for (int i = 0; i < l.lanes; i++) l.offset[i] = (c + i) / f->multiplier;

@@ -20,8 +20,7 @@ struct NAME(channels) {
     int64_t in_d, in_h, in_w, out_h, out_w;
 };
 
-CVP_INLINE VEC NAME(load_channels)(const struct NAME(channels) * c, const int mode,
-                                   const SCALAR *from)
+CVP_INLINE VEC NAME(load_channels)(const CHANNELS *c, const int mode, const SCALAR *from)
 {
     if (mode == WHOLE) return NAME(load)(from);
     if (mode == SOME) return NAME(load_some)(from, c->mask);
@@ -40,9 +39,8 @@ struct NAME(taps_of) {
     int64_t kh, kw;
 };
 
-CVP_INLINE void NAME(pixels)(const int n, const int mode, const struct NAME(channels) * c,
-                             const struct NAME(taps_of) * k, SCALAR *row, int64_t x, int64_t t0,
-                             int64_t t1)
+CVP_INLINE void NAME(pixels)(const int n, const int mode, const CHANNELS *c, const TAPS *k,
+                             SCALAR *row, int64_t x, int64_t t0, int64_t t1)
 {
     VEC sum[LAST_PIXELS];
     const struct cvp_dw_axis *d = k->d, *h = k->h, *w = k->w;
@@ -73,8 +71,8 @@ CVP_INLINE void NAME(pixels)(const int n, const int mode, const struct NAME(chan
 }
 
 /* One phase of a row: in [x0, x1) all taps of the width are inside. */
-CVP_INLINE void NAME(phase)(const int mode, const struct NAME(channels) * c,
-                            const struct NAME(taps_of) * k, SCALAR *row, int64_t x0, int64_t x1)
+CVP_INLINE void NAME(phase)(const int mode, const CHANNELS *c, const TAPS *k, SCALAR *row,
+                            int64_t x0, int64_t x1)
 {
     const struct cvp_dw_axis *w = k->w;
     int64_t x = 0;
@@ -103,8 +101,7 @@ struct NAME(patch) {
 };
 
 CVP_INLINE void NAME(patch)(const int k, const int s, const int edge, const int mode,
-                            const struct NAME(channels) * c, const struct NAME(patch) * p,
-                            const VEC *w)
+                            const CHANNELS *c, const PATCH *p, const VEC *w)
 {
     VEC sum[LAST_ROWS][LAST_PIXELS];
     CVP_UNROLL for (int r = 0; r < LAST_ROWS; r++)
@@ -144,9 +141,9 @@ CVP_INLINE void NAME(patch)(const int k, const int s, const int edge, const int 
 }
 
 /* Rows j and on of one vector of channels; c->out is the depth of out, c->in that of in. */
-CVP_INLINE void NAME(patches)(const int k, const int s, const int mode,
-                              const struct NAME(channels) * c, const struct cvp_dw_axis *h,
-                              const struct cvp_dw_axis *wa, int64_t j, int64_t rows)
+CVP_INLINE void NAME(patches)(const int k, const int s, const int mode, const CHANNELS *c,
+                              const struct cvp_dw_axis *h, const struct cvp_dw_axis *wa, int64_t j,
+                              int64_t rows)
 {
     VEC w[MOST_TAPS * MOST_TAPS];
     CVP_UNROLL for (int i = 0; i < k; i++)
@@ -158,7 +155,7 @@ CVP_INLINE void NAME(patches)(const int k, const int s, const int mode,
         }
     }
     int64_t y = h->at + j * s;
-    struct NAME(patch) p = {.rows = rows, .top = -y, .bottom = h->size - y};
+    PATCH p = {.rows = rows, .top = -y, .bottom = h->size - y};
     for (int64_t x = 0; x < wa->count; x += LAST_PIXELS) {
         int64_t at = wa->at + x * s;
         p.in = c->in + y * c->in_h + at * c->in_w;
@@ -174,13 +171,13 @@ CVP_INLINE void NAME(patches)(const int k, const int s, const int mode,
     }
 }
 
-typedef void NAME(patches_of)(const struct NAME(channels) * c, const struct cvp_dw_axis *h,
+typedef void NAME(patches_of)(const CHANNELS *c, const struct cvp_dw_axis *h,
                               const struct cvp_dw_axis *w, int64_t j, int64_t rows);
 
 #define PATCHES(k, s, mode)                                                                        \
-    static void NAME(patches_##k##_##s##_##mode)(                                                  \
-        const struct NAME(channels) * c, const struct cvp_dw_axis *h, const struct cvp_dw_axis *w, \
-        int64_t j, int64_t rows)                                                                   \
+    static void NAME(patches_##k##_##s##_##mode)(const CHANNELS *c, const struct cvp_dw_axis *h,   \
+                                                 const struct cvp_dw_axis *w, int64_t j,           \
+                                                 int64_t rows)                                     \
     {                                                                                              \
         NAME(patches)(k, s, mode, c, h, w, j, rows);                                               \
     }
@@ -200,7 +197,7 @@ static NAME(patches_of) * NAME(find_patches)(const struct cvp_dw_job *job, int m
     static NAME(patches_of) *const all[2][2][2] = {
         {{NAME(patches_3_1_0), NAME(patches_3_1_1)}, {NAME(patches_3_2_0), NAME(patches_3_2_1)}},
         {{NAME(patches_5_1_0), NAME(patches_5_1_1)}, {NAME(patches_5_2_0), NAME(patches_5_2_1)}}};
-    if (mode == SPREAD || job->d.at->taps != 1) return NULL;
+    if (mode == SPREAD || job->p->kd != 1) return NULL;
     for (int k = 3; k <= 5; k += 2)
         for (int s = 1; s <= 2; s++)
             if (is_window(job->h.at, job->w.at, k, s)) return all[k == 5][s == 2][mode];
@@ -210,9 +207,8 @@ static NAME(patches_of) * NAME(find_patches)(const struct cvp_dw_job *job, int m
 /* ---- items --------------------------------------------------------------------------------- */
 
 /* Rows [y0, y1) of one vector of channels and one term of its sum. */
-CVP_INLINE void NAME(any_rows)(const int mode, const struct cvp_dw_job *job,
-                               const struct NAME(channels) * c, struct NAME(taps_of) * k,
-                               int64_t y0, int64_t y1)
+CVP_INLINE void NAME(any_rows)(const int mode, const struct cvp_dw_job *job, const CHANNELS *c,
+                               TAPS *k, int64_t y0, int64_t y1)
 {
     for (int64_t y = y0; y < y1; y++) {
         const struct cvp_dw_axis *h = k->h = &job->h.at[y % job->h.step];
@@ -230,9 +226,8 @@ CVP_INLINE void NAME(any_rows)(const int mode, const struct cvp_dw_job *job,
 }
 
 /* Rows of out [y0, y1), channels of out from first on, as many as a vector has or are left. */
-static void NAME(last_rows)(const struct cvp_dw_job *job, struct NAME(channels) * c,
-                            const SCALAR *image, struct NAME(taps_of) * k, int64_t first,
-                            int64_t y0, int64_t y1)
+static void NAME(last_rows)(const struct cvp_dw_job *job, CHANNELS *c, const SCALAR *image, TAPS *k,
+                            int64_t first, int64_t y0, int64_t y1)
 {
     const convop_conv_problem *q = job->p;
     int64_t left = job->channels - first, sums = job->backward ? job->multiplier : 1;
@@ -276,11 +271,11 @@ static void NAME(last_rows)(const struct cvp_dw_job *job, struct NAME(channels) 
 static void NAME(last)(const struct cvp_dw_job *job, int64_t begin, int64_t end)
 {
     const convop_conv_problem *q = job->p;
-    struct NAME(channels) c = {.in_d = job->in_stride.d,
-                               .in_h = job->in_stride.h,
-                               .in_w = job->in_stride.w,
-                               .out_h = job->out_stride.h,
-                               .out_w = job->out_stride.w};
+    CHANNELS c = {.in_d = job->in_stride.d,
+                  .in_h = job->in_stride.h,
+                  .in_w = job->in_stride.w,
+                  .out_h = job->out_stride.h,
+                  .out_w = job->out_stride.w};
     for (int64_t item = begin; item < end; item++) {
         int64_t c0 = item % job->channel_blocks * job->block_channels;
         int64_t rest = item / job->channel_blocks, y0 = rest % job->row_blocks * job->block_rows;
@@ -288,7 +283,7 @@ static void NAME(last)(const struct cvp_dw_job *job, int64_t begin, int64_t end)
         int64_t c1 = c0 + job->block_channels, y1 = y0 + job->block_rows;
         if (c1 > job->channels) c1 = job->channels;
         if (y1 > job->out_h) y1 = job->out_h;
-        struct NAME(taps_of) k = {.kh = q->kh, .kw = q->kw, .d = &job->d.at[z % job->d.step]};
+        TAPS k = {.kh = q->kh, .kw = q->kw, .d = &job->d.at[z % job->d.step]};
         k.d_at = k.d->at + z / job->d.step * k.d->move;
         taps_inside(k.d_at, k.d->tap, k.d->size, k.d->taps, &k.d0, &k.d1);
         const SCALAR *image = (const SCALAR *)job->in + n * job->in_stride.n;

@@ -103,9 +103,9 @@ CVP_INLINE VEC NAME(zip_high)(VEC a, VEC b)
     return __builtin_shufflevector(a, b, CVP_LIST(HIGH, LANES));
 }
 
+/* All lanes, pair by pair. */
 CVP_INLINE double NAME(sum)(VEC v)
 {
-    double s = 0;
-    CVP_UNROLL for (int l = 0; l < LANES; l++) s += (double)v[l];
-    return s;
+    CVP_UNROLL for (int n = LANES; n > 1; n /= 2) v = NAME(even)(v, v) + NAME(odd)(v, v);
+    return (double)v[0];
 }

@@ -18,7 +18,7 @@ struct NAME(edge) {
 struct NAME(row) {
     int64_t begin, end; /* outputs of whole vectors */
     int edges;
-    struct NAME(edge) edge[MOST_EDGES];
+    EDGE edge[MOST_EDGES];
 };
 
 /* xs[i]: inputs of tap i; `in` is the input of tap 0 of lane 0. */
@@ -41,8 +41,7 @@ CVP_INLINE void NAME(columns)(const int k, const int s, const int masked, const 
     }
 }
 
-static void NAME(make_edge)(struct NAME(edge) * e, int k, int s, const struct cvp_dw_axis *w,
-                            int64_t x)
+static void NAME(make_edge)(EDGE *e, int k, int s, const struct cvp_dw_axis *w, int64_t x)
 {
     int64_t at = w->at + x * s;
     e->x = x;
@@ -63,7 +62,7 @@ static void NAME(make_edge)(struct NAME(edge) * e, int k, int s, const struct cv
 }
 
 /* 0: more edges than there is room for. */
-static int NAME(make_row)(struct NAME(row) * r, int k, int s, const struct cvp_dw_axis *w)
+static int NAME(make_row)(EDGES *r, int k, int s, const struct cvp_dw_axis *w)
 {
     r->edges = 0;
     r->begin = r->end = 0;
