@@ -121,7 +121,7 @@ typedef struct convop_conv_row {
 
 /** Lists the rows of a direction in the order in which they are tried, for one problem.
  *  @param src, weights, dst  or their gradients; shape, strides and dtype count, data is not read
- *                            and may be NULL
+ *                            and may be NULL. A bias is taken to be compact
  *  @param rows     room for *count rows, may be NULL if *count is 0
  *  @param count    in: room; out: how many there are, whatever the room
  *  @return as convop_conv_forward */

@@ -22,6 +22,7 @@ case_run run_property_for(const struct test_case *c); /* properties of results *
 case_run run_memory_for(const struct test_case *c);   /* workspace, alignment, requests */
 case_run run_dlpack_for(const struct test_case *c);
 case_run run_engine_for(const struct test_case *c);
+case_run run_engine_exit_for(const struct test_case *c);
 case_run run_process_for(const struct test_case *c);
 
 /* The problem in every way there is: as chosen, by name, by an instance, with 1 and 3 threads, and

@@ -36,8 +36,8 @@ void skip_case(const char *why)
 static case_run find(const struct test_case *c)
 {
     static case_run (*const finders[])(const struct test_case *) = {
-        run_memory_for, run_property_for, run_shape_for, run_dlpack_for,
-        run_engine_for, run_process_for,  run_conv_for,
+        run_memory_for, run_property_for,    run_shape_for,   run_dlpack_for,
+        run_engine_for, run_engine_exit_for, run_process_for, run_conv_for,
     };
     for (size_t i = 0; i < sizeof finders / sizeof finders[0]; i++) {
         case_run run = finders[i](c);

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "tests/cases/run.h"
-#include "tests/support/child.h"
 #include "tests/support/engine.h"
 
 static convop_engine *engine;
@@ -297,35 +296,6 @@ static void from_within(void)
     assert_int_equal(inner_runs, 1);
 }
 
-static convop_status nap(void *user)
-{
-    (void)user;
-    sleep_ms(5);
-    return CONVOP_OK;
-}
-
-/* In a process of its own: 1 destroys the engine, 0 just leaves. */
-static int leave(void *destroys)
-{
-    convop_engine_options options = CONVOP_ENGINE_OPTIONS_INIT;
-    convop_engine *own = NULL;
-    convop_var v = 0;
-    alarm(5);
-    options.num_workers = 2;
-    if (convop_engine_create(&options, &own) != CONVOP_OK) return 2;
-    if (convop_var_create(own, &v) != CONVOP_OK) return 3;
-    for (int i = 0; i < 50; i++)
-        if (push(own, "nap", nap, NULL, NULL, VARS(v)) != CONVOP_OK) return 4;
-    if (*(int *)destroys) convop_engine_destroy(&own);
-    exit(0); /* with destructors and exit handlers, as a host would */
-}
-
-static void shutdown(void)
-{
-    for (int destroys = 0; destroys < 2 && TEST_CHILD_MAY_THREAD; destroys++)
-        assert_int_equal(test_reap(test_fork(leave, &destroys)), 0);
-}
-
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct {
@@ -348,7 +318,6 @@ static const struct {
     {"eng.scratch_var", shared_scratch},
     {"eng.wait_many_threads", many_threads_wait},
     {"eng.push_inside_op", from_within},
-    {"eng.shutdown_pending", shutdown},
 };
 enum { PROGRAMS = sizeof programs / sizeof programs[0] };
 
@@ -381,35 +350,6 @@ static void every_program(const struct test_case *c)
     }
 }
 
-/* The child of a fork with tasks pending: its queue is empty, the parent's engine is refused. */
-static int child_of_pending(void *user)
-{
-    (void)user;
-    if (convop_engine_wait_all(engine) == CONVOP_OK) return 1;
-    convop_engine_destroy(&engine);
-    return engine == NULL && library_is_usable() ? 0 : 2;
-}
-
-static void pending_at_a_fork(const struct test_case *c)
-{
-    (void)c;
-    if (!TEST_CHILD_MAY_THREAD) skip_case("a sanitizer does not survive it");
-    struct fixture f = {.kind = CONVOP_ENGINE_THREADED};
-    void *state = &f;
-    int count = 0;
-    assert_int_equal(set_up(&state), 0);
-    engine = f.engine;
-    convop_var v = new_var(engine);
-    for (int i = 0; i < 20; i++) {
-        expect_ok(push(engine, "nap", nap, NULL, NULL, VARS(v)));
-        expect_ok(push(engine, "count", good, &count, NULL, VARS(v)));
-    }
-    assert_int_equal(test_reap(test_fork(child_of_pending, NULL)), 0);
-    expect_ok(convop_engine_wait(engine, v));
-    assert_int_equal(count, 20);
-    assert_int_equal(tear_down(&state), 0);
-}
-
 static void needs_gpu(const struct test_case *c)
 {
     (void)c;
@@ -420,7 +360,6 @@ case_run run_engine_for(const struct test_case *c)
 {
     if (strcmp(c->id, "eng.naive_equals_threaded") == 0) return every_program;
     if (strcmp(c->id, "eng.err_cuda_sticky") == 0) return needs_gpu;
-    if (strcmp(c->id, "fork.pending_engine") == 0) return pending_at_a_fork;
     for (size_t i = 0; i < PROGRAMS; i++)
         if (strcmp(programs[i].id, c->id) == 0) return run_program;
     return NULL;

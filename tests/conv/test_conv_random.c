@@ -96,7 +96,7 @@ static int run_settings(uint64_t seed)
     struct conv_case c;
     assert_int_equal(convop_set("impl", NULL), CONVOP_OK);
     conv_case_create(&c, seed);
-    size_t rows = conv_case_rows(&c, names, 16);
+    size_t rows = conv_case_row_names(&c, names, 16);
     conv_case_destroy(&c);
     assert_true(rows > 0);
     int good = run_case(seed, NULL, threads[seed % 4]);

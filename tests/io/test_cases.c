@@ -13,55 +13,16 @@
 #include <sys/mman.h>
 
 #include "io/decode.h"
-#include "io/encode.h"
-#include "io/image_iter.h"
 #include "io/image_record.h"
 #include "io/record_index.h"
 #include "io/record_reader.h"
 #include "io/record_writer.h"
+#include "tests/io/case.h"
 #include "tests/io/support.h"
 #include "tests/support/child.h"
 #include "tests/support/expect.h"
 
-static json_t *cases;
-
-static json_t *params_of(json_t *c)
-{
-    return json_object_get(c, "params");
-}
-
-static const char *text_of(json_t *params, const char *key)
-{
-    const char *text = json_string_value(json_object_get(params, key));
-    return text ? text : "";
-}
-
-/* The status is an error, and its text has one of the words; `also` may be NULL. */
-static void expect_error(json_t *c, convop_status status, const char *also)
-{
-    const json_t *words = json_object_get(json_object_get(params_of(c), "error"), "mention_any");
-    if (status == CONVOP_OK) fail_msg("%s: no error", text_of(c, "id"));
-    int found = json_array_size(words) == 0;
-    for (size_t i = 0; i < json_array_size(words); i++)
-        found |= test_mentions(convop_last_error(), json_string_value(json_array_get(words, i)));
-    if (!found || (also && !strstr(convop_last_error(), also)))
-        fail_msg("%s: %s", text_of(c, "id"), convop_last_error());
-}
-
-static int is_id(json_t *c, const char *id)
-{
-    return strcmp(text_of(c, "id"), id) == 0;
-}
-
-/* The file of the case with that id; free it. */
-static struct cvp_io_record file_of_case(const char *id)
-{
-    for (size_t i = 0; i < json_array_size(cases); i++)
-        if (is_id(json_array_get(cases, i), id))
-            return test_hex(text_of(params_of(json_array_get(cases, i)), "file_hex"));
-    fail_msg("there is no case %s", id);
-    return (struct cvp_io_record){0};
-}
+json_t *cases;
 
 /* What comes out of the record files without an error, in the words of the cases. */
 static const struct {
@@ -75,7 +36,7 @@ static const struct {
 static const char *payload_of(json_t *c)
 {
     for (size_t i = 0; i < sizeof payloads / sizeof payloads[0]; i++)
-        if (is_id(c, payloads[i].id)) return payloads[i].hex;
+        if (case_is(c, payloads[i].id)) return payloads[i].hex;
     return NULL;
 }
 
@@ -110,15 +71,15 @@ static convop_status read_all(const struct cvp_io_record_reader *r, int parse,
 static void run_read(json_t *c)
 {
     const char *path = test_path("case.rec");
-    struct cvp_io_record file = test_hex(text_of(params_of(c), "file_hex")), record = {0};
+    struct cvp_io_record file = test_hex(case_text(case_params(c), "file_hex")), record = {0};
     test_write(path, file.data, file.size);
     struct cvp_io_record_reader *r = NULL;
     expect_ok(cvp_io_record_open(path, &r));
-    const convop_status status = read_all(r, *text_of(params_of(c), "parse") != 0, &record);
-    if (json_object_get(params_of(c), "error")) {
-        expect_error(c, status, "offset");
+    const convop_status status = read_all(r, *case_text(case_params(c), "parse") != 0, &record);
+    if (json_object_get(case_params(c), "error")) {
+        case_expect_error(c, status, "offset");
         assert_non_null(strstr(convop_last_error(), path));
-    } else if (is_id(c, "rec.irheader_label_vec")) {
+    } else if (case_is(c, "rec.irheader_label_vec")) {
         expect_ok(status);
         check_labels(&record);
     } else {
@@ -165,7 +126,7 @@ static void *read_share_thread(void *arg)
 static void run_shared(json_t *c)
 {
     const char *path = test_path("shared.rec"), *index_path = test_path("shared.idx");
-    const int fork = json_object_get(params_of(c), "processes") != NULL;
+    const int fork = json_object_get(case_params(c), "processes") != NULL;
     const int n = 1000, parts = 4;
     struct cvp_io_record_writer *w = NULL;
     expect_ok(cvp_io_record_create(path, index_path, &w));
@@ -204,16 +165,16 @@ static void run_shared(json_t *c)
 static void run_index(json_t *c)
 {
     const char *index_path = test_path("case.idx"), *path = test_path("case.rec");
-    const char *text = text_of(params_of(c), "idx_text");
-    struct cvp_io_record file = test_hex(text_of(params_of(c), "file_hex"));
+    const char *text = case_text(case_params(c), "idx_text");
+    struct cvp_io_record file = test_hex(case_text(case_params(c), "file_hex"));
     test_write(index_path, text, strlen(text));
     test_write(path, file.data, file.size);
     cvp_io_record_free(&file);
     struct cvp_io_record_index index;
     convop_status status = cvp_io_index_load(index_path, &index);
     if (status != CONVOP_OK) {
-        assert_true(is_id(c, "rec.idx_minus1") || is_id(c, "rec.idx_dup_or_text"));
-        expect_error(c, status, "line");
+        assert_true(case_is(c, "rec.idx_minus1") || case_is(c, "rec.idx_dup_or_text"));
+        case_expect_error(c, status, "line");
         return;
     }
     struct cvp_io_record_reader *r = NULL;
@@ -223,7 +184,7 @@ static void run_index(json_t *c)
         struct cvp_io_record_cursor at = {index.entries[i].offset, (int64_t)i};
         status = cvp_io_record_read(r, &at, &record);
     }
-    expect_error(c, status, path);
+    case_expect_error(c, status, path);
     cvp_io_record_close(&r);
     cvp_io_record_free(&record);
     cvp_io_index_free(&index);
@@ -231,12 +192,12 @@ static void run_index(json_t *c)
 
 static void run_write(json_t *c)
 {
-    const size_t bytes = (size_t)json_integer_value(json_object_get(params_of(c), "payload_len"));
+    const size_t bytes = (size_t)json_integer_value(json_object_get(case_params(c), "payload_len"));
     void *pages = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_true(pages != MAP_FAILED);
     struct cvp_io_record_writer *w = NULL;
     expect_ok(cvp_io_record_create(test_path("long.rec"), NULL, &w));
-    expect_error(c, cvp_io_record_write(w, 0, pages, bytes), NULL);
+    case_expect_error(c, cvp_io_record_write(w, 0, pages, bytes), NULL);
     assert_int_equal(cvp_io_record_written(w), 0);
     cvp_io_record_discard(&w);
     munmap(pages, bytes);
@@ -266,8 +227,8 @@ static void check_picture(json_t *c, const struct cvp_io_image *image,
 {
     const struct picture *p = NULL;
     for (size_t i = 0; i < sizeof pictures / sizeof pictures[0]; i++)
-        if (is_id(c, pictures[i].id)) p = &pictures[i];
-    if (!p) fail_msg("%s: no picture is known", text_of(c, "id"));
+        if (case_is(c, pictures[i].id)) p = &pictures[i];
+    if (!p) fail_msg("%s: no picture is known", case_text(c, "id"));
     if (p->size) assert_true(image->width == p->size && image->height == p->size);
     for (int i = 0; i < image->width * image->height * image->channels; i++)
         if (abs(image->data[i] - p->rgb[i % image->channels]) > p->tolerance)
@@ -277,8 +238,8 @@ static void check_picture(json_t *c, const struct cvp_io_image *image,
 
 static void run_decode(json_t *c)
 {
-    struct cvp_io_record file = test_hex(text_of(params_of(c), "file_hex"));
-    const json_t *asked = json_object_get(params_of(c), "request_channels");
+    struct cvp_io_record file = test_hex(case_text(case_params(c), "file_hex"));
+    const json_t *asked = json_object_get(case_params(c), "request_channels");
     const int channels = asked ? (int)json_integer_value(asked) : 3;
     struct cvp_io_decoder decoder = {0};
     struct cvp_io_image image = {0};
@@ -286,16 +247,16 @@ static void run_decode(json_t *c)
     unsigned char *copy = malloc(file.size ? file.size : 1);
     if (file.size) memcpy(copy, file.data, file.size);
     const convop_status status = cvp_io_decode(&decoder, copy, file.size, channels, &image);
-    if (json_object_get(params_of(c), "error")) {
-        expect_error(c, status, NULL);
+    if (json_object_get(case_params(c), "error")) {
+        case_expect_error(c, status, NULL);
     } else {
         expect_ok(status);
         assert_int_equal(image.channels, channels);
         check_picture(c, &image, &decoder);
     }
-    if (is_id(c, "jpg.app14_odd_len")) {
+    if (case_is(c, "jpg.app14_odd_len")) {
         /* As the file with a marker of the usual length; its colours are no grays. */
-        struct cvp_io_record plain = file_of_case("jpg.rgb_to_gray");
+        struct cvp_io_record plain = case_file("jpg.rgb_to_gray");
         struct cvp_io_image other = {0};
         expect_ok(cvp_io_decode(&decoder, plain.data, plain.size, 3, &other));
         assert_true(other.width == image.width && other.height == image.height);
@@ -311,138 +272,6 @@ static void run_decode(json_t *c)
     cvp_io_decoder_free(&decoder);
 }
 
-/* What stands in the fifth of ten records. */
-enum fifth { TRUNCATED, EMPTY, CMYK, PNG, FIFTHS };
-
-static void write_ten(const char *path, enum fifth fifth)
-{
-    struct cvp_io_record_writer *w = NULL;
-    struct cvp_io_encoder encoder = {0};
-    struct cvp_io_image image = {0};
-    struct cvp_io_record file = {0}, record = {0};
-    expect_ok(cvp_io_record_create(path, NULL, &w));
-    for (int i = 0; i < 10; i++) {
-        const float label = (float)i;
-        test_picture(&image, 24, 24, 3, i);
-        expect_ok(cvp_io_encode(&encoder, &image, i == 4 && fifth == PNG ? CVP_IO_PNG : CVP_IO_JPEG,
-                                90, &file));
-        if (i == 4 && fifth == TRUNCATED) file.size -= 10; /* in the scan */
-        if (i == 4 && fifth == EMPTY) file.size = 0;
-        if (i == 4 && fifth == CMYK) {
-            cvp_io_record_free(&file);
-            file = file_of_case("jpg.cmyk_adobe");
-        }
-        expect_ok(
-            cvp_io_image_record_pack(&record, (uint64_t)i, &label, 1, 0, file.data, file.size));
-        expect_ok(cvp_io_record_write(w, (uint64_t)i, record.data, record.size));
-    }
-    expect_ok(cvp_io_record_commit(&w));
-    cvp_io_encoder_free(&encoder);
-    cvp_io_image_free(&image);
-    cvp_io_record_free(&file);
-    cvp_io_record_free(&record);
-}
-
-#define TEN_SIDE 16
-
-/* Runs through the ten; `skip` and `keep` as in the options. Gives the labels in order; -1 where an
- * error came. */
-static int read_ten(const char *path, int skip, int keep, float *labels,
-                    struct cvp_io_image_iter_counts *counts)
-{
-    static float data[4 * 3 * TEN_SIDE * TEN_SIDE];
-    struct cvp_io_image_iter_options o = CVP_IO_IMAGE_ITER_DEFAULTS;
-    o.path = path;
-    o.batch = 4;
-    o.skip_bad = skip;
-    o.keep_damaged = keep;
-    o.augment.width = o.augment.height = TEN_SIDE;
-    struct cvp_io_image_iter *it = NULL;
-    expect_ok(cvp_io_image_iter_create(&o, &it));
-    int n = 0;
-    for (;;) {
-        struct cvp_io_batch b = {data, labels + n, NULL, 0, 0};
-        for (size_t i = 0; i < sizeof data / sizeof data[0]; i++) data[i] = -1;
-        if (cvp_io_image_iter_next(it, &b) != CONVOP_OK) n = -1;
-        if (n < 0 || b.count == 0) break;
-        for (size_t i = 0; i < sizeof data / sizeof data[0]; i++) assert_true(data[i] >= 0);
-        n += b.count;
-    }
-    cvp_io_image_iter_counts(it, counts);
-    cvp_io_image_iter_destroy(&it);
-    return n;
-}
-
-static void one_bad_of_ten(json_t *c)
-{
-    const char *path = test_path("ten.rec");
-    struct cvp_io_image_iter_counts counts;
-    float labels[16];
-    for (enum fifth fifth = TRUNCATED; fifth < FIFTHS; fifth++) {
-        const int bad = fifth == TRUNCATED || fifth == EMPTY;
-        write_ten(path, fifth);
-        int n = read_ten(path, 0, 0, labels, &counts);
-        assert_int_equal(n, bad ? -1 : 10);
-        if (bad) {
-            expect_error(c, CONVOP_E_INVALID, "record 4 at offset");
-            assert_non_null(strstr(convop_last_error(), path));
-        }
-        n = read_ten(path, 1, 0, labels, &counts);
-        assert_true(n == (bad ? 9 : 10) && counts.bad == bad && counts.images == n);
-        for (int i = 0; i < n; i++) assert_true(labels[i] == (float)(i + (bad && i >= 4)));
-        /* Half a picture is one, where that is wanted; it is counted. */
-        n = read_ten(path, 1, 1, labels, &counts);
-        assert_int_equal(n, fifth == EMPTY ? 9 : 10);
-        assert_int_equal(counts.damaged, fifth == TRUNCATED);
-    }
-}
-
-static void smaller_than_crop(json_t *c)
-{
-    const json_t *size = json_object_get(params_of(c), "image");
-    const char *path = test_path("small.rec");
-    test_image_file(path, NULL, 3, (int)json_integer_value(json_array_get(size, 0)),
-                    (int)json_integer_value(json_array_get(size, 1)), 1, NULL);
-    struct cvp_io_image_iter_options o = CVP_IO_IMAGE_ITER_DEFAULTS;
-    o.path = path;
-    o.batch = 3;
-    o.augment.width = o.augment.height = 224;
-    o.augment.rand_crop = 1;
-    float *data = malloc((size_t)3 * 3 * 224 * 224 * sizeof *data), labels[3];
-    struct cvp_io_batch b = {data, labels, NULL, 0, 0};
-    struct cvp_io_image_iter *it = NULL;
-    expect_ok(cvp_io_image_iter_create(&o, &it));
-    expect_ok(cvp_io_image_iter_next(it, &b));
-    for (int i = 0; i < 3 * 3 * 224 * 224; i++) assert_true(data[i] >= 0 && data[i] <= 255);
-    cvp_io_image_iter_destroy(&it);
-    free(data);
-}
-
-static void close_early(json_t *c)
-{
-    (void)c;
-    const char *path = test_path("close.rec");
-    test_image_file(path, NULL, 64, 200, 200, 1, NULL);
-    static float data[2][8 * 3 * 64 * 64], labels[2][8];
-    for (int round = 0; round < 20; round++) {
-        struct cvp_io_image_iter *it[2] = {NULL, NULL};
-        for (int i = 0; i < 2; i++) {
-            struct cvp_io_image_iter_options o = CVP_IO_IMAGE_ITER_DEFAULTS;
-            o.path = path;
-            o.batch = 8;
-            o.augment.width = o.augment.height = 64;
-            expect_ok(cvp_io_image_iter_create(&o, &it[i]));
-        }
-        for (int i = 0; i < 2 * (round % 4); i++) {
-            struct cvp_io_batch b = {data[i % 2], labels[i % 2], NULL, 0, 0};
-            expect_ok(cvp_io_image_iter_next(it[i % 2], &b));
-        }
-        if (round % 4) assert_memory_equal(data[0], data[1], sizeof data[0]);
-        cvp_io_image_iter_destroy(&it[0]);
-        cvp_io_image_iter_destroy(&it[1]);
-    }
-}
-
 static void run_case(json_t *c)
 {
     static const struct {
@@ -450,9 +279,11 @@ static void run_case(json_t *c)
         void (*run)(json_t *c);
     } by_id[] =
         {
-            {"rec.fork_readers", run_shared},        {"rec.thread_readers", run_shared},
-            {"iter.one_bad_of_ten", one_bad_of_ten}, {"iter.smaller_than_crop", smaller_than_crop},
-            {"iter.close_early", close_early},
+            {"rec.fork_readers", run_shared},
+            {"rec.thread_readers", run_shared},
+            {"iter.one_bad_of_ten", case_one_bad_of_ten},
+            {"iter.smaller_than_crop", case_smaller_than_crop},
+            {"iter.close_early", case_close_early},
         },
       by_op[] = {
           {"recordio_read", run_read},
@@ -461,16 +292,16 @@ static void run_case(json_t *c)
           {"jpeg_decode", run_decode},
       };
     for (size_t i = 0; i < sizeof by_id / sizeof by_id[0]; i++)
-        if (is_id(c, by_id[i].id)) {
+        if (case_is(c, by_id[i].id)) {
             by_id[i].run(c);
             return;
         }
     for (size_t i = 0; i < sizeof by_op / sizeof by_op[0]; i++)
-        if (strcmp(text_of(c, "op"), by_op[i].id) == 0) {
+        if (strcmp(case_text(c, "op"), by_op[i].id) == 0) {
             by_op[i].run(c);
             return;
         }
-    fail_msg("%s: nothing runs it", text_of(c, "id"));
+    fail_msg("%s: nothing runs it", case_text(c, "id"));
 }
 
 static void one_case(void **state)
@@ -485,7 +316,7 @@ int main(int argc, char **argv)
     struct CMUnitTest *tests = calloc(n, sizeof *tests);
     for (size_t i = 0; i < n; i++) {
         json_t *c = json_array_get(cases, i);
-        tests[i] = (struct CMUnitTest){text_of(c, "id"), one_case, NULL, NULL, c};
+        tests[i] = (struct CMUnitTest){case_text(c, "id"), one_case, NULL, NULL, c};
     }
     const int failed = _cmocka_run_group_tests("cases", tests, n, NULL, NULL);
     free(tests);

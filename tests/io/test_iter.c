@@ -1,16 +1,14 @@
-/* The image iterator and the pipeline below it. */
+/* The image iterator: batches, epochs, bad images, forks, early ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/image_iter.h"
-#include "io/pipeline.h"
 #include "tests/io/support.h"
 #include "tests/support/child.h"
 #include "tests/support/expect.h"
@@ -345,54 +343,6 @@ static void close_at_any_time(void **state)
     }
 }
 
-/* The pipeline alone: tickets come in order, no slot is written while the consumer has it. */
-struct numbers {
-    atomic_int held; /* the slot of the consumer, -1 */
-    int64_t at[5];
-    atomic_int wrong, worked;
-};
-
-static void number(void *user, int worker, int slot, int64_t ticket)
-{
-    struct numbers *n = user;
-    (void)worker;
-    if (atomic_load(&n->held) == slot) atomic_store(&n->wrong, 1);
-    n->at[slot] = ticket;
-    atomic_fetch_add(&n->worked, 1);
-}
-
-static void pipeline_order(void **state)
-{
-    (void)state;
-    for (int threads = 0; threads <= 3; threads++) {
-        struct numbers n = {.held = -1};
-        struct cvp_io_pipeline *p = NULL;
-        expect_ok(cvp_io_pipeline_create(threads, 5, number, &n, &p));
-        assert_int_equal(cvp_io_pipeline_take(p), -1); /* not begun */
-        for (int round = 0; round < 3; round++) {
-            cvp_io_pipeline_start(p, 100);
-            for (int64_t i = 0; i < 150; i++) {
-                if (i == 100) {
-                    atomic_store(&n.held, -1);
-                    assert_int_equal(cvp_io_pipeline_take(p), -1);
-                    cvp_io_pipeline_extend(p, 150);
-                }
-                atomic_store(&n.held, -1);
-                const int slot = cvp_io_pipeline_take(p);
-                assert_int_equal(slot, i % 5);
-                atomic_store(&n.held, slot);
-                assert_true(n.at[slot] == i);
-                if (round == 1 && i == 37) break;
-            }
-            atomic_store(&n.held, -1);
-        }
-        assert_int_equal(cvp_io_pipeline_take(p), -1);
-        cvp_io_pipeline_destroy(&p);
-        assert_int_equal(atomic_load(&n.wrong), 0);
-        assert_true(atomic_load(&n.worked) <= 150 + 43 + 150);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,7 +355,6 @@ int main(void)
         cmocka_unit_test(options_that_make_no_sense),
         cmocka_unit_test(fork_while_reading),
         cmocka_unit_test(close_at_any_time),
-        cmocka_unit_test(pipeline_order),
     };
     return cmocka_run_group_tests(tests, start, NULL);
 }

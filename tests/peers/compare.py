@@ -6,6 +6,7 @@ that the suites' counter sees each, and those that are left out.
 """
 import argparse
 import collections
+import math
 import os
 import shlex
 import subprocess
@@ -19,13 +20,14 @@ import reference
 import tolerance
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# What a peer computes on the CPU: dtypes, unequal padding, a bias.
-Peer = collections.namedtuple("Peer", "dtypes unequal bias")
+# What a peer computes on the CPU: dtypes, unequal padding, a bias; and one in how many problems it
+# gets: JAX compiles each anew, which takes longer than all else here.
+Peer = collections.namedtuple("Peer", "dtypes unequal bias part", defaults=(1,))
 PEERS = {
     "torch": Peer(("float32", "float64", "float16", "bfloat16"), False, True),
     "onnxruntime": Peer(("float32", "float16"), True, True),
     "mxnet": Peer(("float32", "float64"), False, True),
-    "jax": Peer(("float32", "float64", "float16", "bfloat16"), True, False),
+    "jax": Peer(("float32", "float64", "float16", "bfloat16"), True, False, 3),
 }
 SHARE = {"float32": 4, "float64": 2, "float16": 1, "bfloat16": 1}
 # Errors are compared only where there are enough of them, and peers to be the worst of.
@@ -33,7 +35,9 @@ ENOUGH_PROBLEMS = 100
 ENOUGH_PEERS = 2
 MOST_TIMES_WORSE = 2.0
 # A peer that breaks off has a defect of its own: the problem is left out, and it is started again.
-MOST_CRASHES = 3
+# jaxlib 0.10.2 does on about one in 500: its compiler's AlgebraicSimplifier gives some gradients by
+# the data in three dimensions, one of them of size 1, a wrong shape, sees it and ends the process.
+MOST_CRASHES_PERCENT = 1
 FAILURES_SHOWN = 10
 
 
@@ -108,7 +112,7 @@ class Comparison:
     def draw(self, name):
         peer = PEERS[name]
         dtypes = [d for d in peer.dtypes if d in self.dtypes for _ in range(SHARE[d])]
-        indices = (range(self.arguments.count) if self.arguments.index is None
+        indices = (range(-(-self.arguments.count // peer.part)) if self.arguments.index is None
                    else [self.arguments.index])
         return {i: problem.draw(self.arguments.seed, i, dtypes, peer.unequal, peer.bias)
                 for i in indices}
@@ -148,6 +152,7 @@ class Comparison:
     def compare(self, name):
         """1 if convop and this peer agree."""
         problems = self.draw(name)
+        most_crashes = math.ceil(len(problems) * MOST_CRASHES_PERCENT / 100)
         wrong = compared = 0
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "problems.npz")
@@ -155,8 +160,8 @@ class Comparison:
             peer = Child(self.pythons[name], name, path, folder)
             ours = Child(sys.executable, "convop", path, folder, self.arguments.library)
             expected = {i: reference.expect(p) for i, p in problems.items()}
-            for child, most_crashes in ((peer, MOST_CRASHES), (ours, 0)):
-                versions = child.wait(most_crashes)
+            for child, most in ((peer, most_crashes), (ours, 0)):
+                versions = child.wait(most)
                 if versions is None:
                     print("    " + self.repeat(name, child.crashes[-1]))
                     wrong += 1
@@ -232,7 +237,7 @@ def parse():
 def main():
     arguments, pythons = parse()
     comparison = Comparison(arguments, pythons)
-    print(f"seed {arguments.seed}, {arguments.count} problems for each peer")
+    print(f"seed {arguments.seed}, {arguments.count} problems for each peer (JAX a third)")
     print("convop takes " + ", ".join(comparison.dtypes) + "; other dtypes are left out")
     results, skipped = {}, []
     for name in [arguments.peer] if arguments.peer else PEERS:

@@ -4,9 +4,6 @@ import os
 
 os.environ["JAX_ENABLE_X64"] = "1"
 os.environ["JAX_PLATFORMS"] = "cpu"
-# Some gradients by the data with three axes, one of them of size 1, end the process in this pass of
-# the compiler (jaxlib 0.10.2: AlgebraicSimplifier makes a convolution of a wrong shape).
-os.environ["XLA_FLAGS"] = "--xla_disable_hlo_passes=algsimp"
 
 import jax
 import jax.numpy as jnp

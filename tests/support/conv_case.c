@@ -158,7 +158,7 @@ struct box *conv_case_output(struct conv_case *c, int output)
     return all[output];
 }
 
-size_t conv_case_rows(struct conv_case *c, const char **names, size_t most)
+size_t conv_case_row_names(struct conv_case *c, const char **names, size_t most)
 {
     static const convop_conv_direction directions[] = {CONVOP_FWD, CONVOP_BWD_D, CONVOP_BWD_W};
     const DLTensor *tensors[3][3] = {

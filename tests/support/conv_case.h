@@ -29,7 +29,7 @@ void conv_case_create_tensors(struct conv_case *c, struct rng *r, int gaps_perce
 
 /* The names of the rows that compute dst, diff_src and diff_weights, at most `most` of them; the
  * setting "impl" must not name one. */
-size_t conv_case_rows(struct conv_case *c, const char **names, size_t most);
+size_t conv_case_row_names(struct conv_case *c, const char **names, size_t most);
 
 /* One line that says what the problem is. */
 void conv_case_print(const struct conv_case *c);

@@ -7,6 +7,9 @@
 
 /* Elements of a block: 16 KB of float32, twice for the backward pass. */
 #define BLOCK 4096
+/* Small planes share a block of at least so many elements: joining blocks has its price, and fewer
+ * planes at a time keep to the order of memory. */
+#define MIN_BLOCK 512
 /* Rows of a block at least, so that the arithmetic of joining blocks does not count. */
 #define MIN_ROWS 8
 /* Items that a parallel loop over channels and parts should have at least. */
@@ -57,7 +60,7 @@ static void cut_planes(struct bn_plan *p)
 {
     p->block_inner = cvp_min_i64(p->inner, BLOCK);
     p->plane_blocks = cvp_ceil_div(p->inner, p->block_inner);
-    p->block_planes = cvp_min_i64(cvp_max_i64(BLOCK / p->inner, 1), p->outer);
+    p->block_planes = cvp_min_i64(cvp_ceil_div(MIN_BLOCK, p->inner), p->outer);
     p->blocks = p->plane_blocks * cvp_ceil_div(p->outer, p->block_planes);
     p->parts = cvp_min_i64(p->blocks, cvp_max_i64(ITEMS / p->channels, 1));
 }
@@ -79,12 +82,26 @@ static int add_bytes(size_t *total, size_t *at, int64_t n, int64_t k, size_t siz
            *at >= *total && cvp_add_size(*at, bytes, total);
 }
 
+/* Sums that lie a multiple of a page apart are taken for each other by processors that compare
+ * addresses by their last 12 bits, so many channels are padded: then no two of up to four kinds
+ * are near such a multiple. Few channels lie in one page altogether. */
+#define PAGE_DOUBLES 512
+#define BESIDE       136
+
+static int set_sums_step(struct bn_plan *p)
+{
+    p->sums_step = p->channels;
+    if (p->channels <= PAGE_DOUBLES / 4) return 1;
+    int64_t past = p->channels % PAGE_DOUBLES, pad = (BESIDE - past + PAGE_DOUBLES) % PAGE_DOUBLES;
+    return cvp_add_i64(p->channels, pad, &p->sums_step);
+}
+
 /* Coefficients of the channels; sums of each part; tables for rows. */
 static int set_workspace(struct bn_plan *p, size_t *bytes)
 {
     int64_t of_part; /* doubles of one part: two sums a channel, for rows the block's too */
     *bytes = 0;
-    if (!cvp_mul_i64(p->channels, p->inner == 1 ? 4 : 2, &of_part)) return 0;
+    if (!set_sums_step(p) || !cvp_mul_i64(p->sums_step, p->inner == 1 ? 4 : 2, &of_part)) return 0;
     p->sums_of_part = (size_t)of_part * sizeof(double);
     return add_bytes(bytes, &p->coef_at, p->channels, BN_COEFS, sizeof(double)) &&
            add_bytes(bytes, &p->sums_at, of_part, p->parts, sizeof(double)) &&

@@ -23,7 +23,8 @@ struct bn_plan {
     int64_t block_rows;
     int64_t blocks, parts;
 
-    int64_t period;                                  /* of the tables; rows only */
+    int64_t sums_step; /* doubles from one kind of sum of a part to the next */
+    int64_t period;    /* of the tables; rows only */
     size_t coef_at, sums_at, sums_of_part, table_at; /* in the workspace; bytes */
 };
 

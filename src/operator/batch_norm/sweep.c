@@ -40,31 +40,67 @@ static const void *element(const struct bn_plan *p, const void *base, int64_t i)
     return (const char *)base + i * p->element_size;
 }
 
-/* An item is a part of a channel. */
+/* An item is a channel of a part, the channels of a part one after the other. A run of them goes
+ * through memory as it lies: block by block, and in each block channel by channel. */
+struct run {
+    int64_t part, c0, c1;
+};
+
+static struct run run_at(const struct bn_plan *p, int64_t item, int64_t end)
+{
+    int64_t part = item / p->channels, c = item % p->channels;
+    return (struct run){part, c, cvp_min_i64(p->channels, c + end - item)};
+}
+
+static void moments_of_run(const struct bn_sweep *s, struct run run)
+{
+    const struct bn_plan *p = s->plan;
+    double *mean = sums_of(s, run.part), *m2 = mean + p->sums_step, n = 0;
+    for (int64_t i = first_block(p, run.part); i < first_block(p, run.part + 1); i++) {
+        struct block b = plane_block(p, i);
+        double nb = (double)(b.lines * b.n);
+        for (int64_t c = run.c0; c < run.c1; c++) {
+            double m[2];
+            p->kernels->moments(element(p, s->x, b.at + c * p->inner), b.lines,
+                                p->channels * p->inner, b.n, m);
+            if (n == 0) {
+                mean[c] = m[0];
+                m2[c] = m[1];
+            } else {
+                cvp_bn_join(&mean[c], &m2[c], n, m[0], m[1], nb);
+            }
+        }
+        n += nb;
+    }
+}
+
 static void moments_planes(void *arg, int lane, int64_t begin, int64_t end)
 {
     (void)lane;
     const struct bn_sweep *s = arg;
+    while (begin < end) {
+        struct run run = run_at(s->plan, begin, end);
+        moments_of_run(s, run);
+        begin += run.c1 - run.c0;
+    }
+}
+
+static void products_of_run(const struct bn_sweep *s, struct run run)
+{
     const struct bn_plan *p = s->plan;
-    for (int64_t item = begin; item < end; item++) {
-        int64_t c = item / p->parts, part = item % p->parts;
-        double mean = 0, m2 = 0, n = 0;
-        for (int64_t i = first_block(p, part); i < first_block(p, part + 1); i++) {
-            struct block b = plane_block(p, i);
-            double m[2];
-            p->kernels->moments(element(p, s->x, b.at + c * p->inner), b.lines,
-                                p->channels * p->inner, b.n, m);
-            double nb = (double)(b.lines * b.n);
-            if (n == 0) {
-                mean = m[0];
-                m2 = m[1];
-            } else {
-                cvp_bn_join(&mean, &m2, n, m[0], m[1], nb);
-            }
-            n += nb;
+    double *sum = sums_of(s, run.part), *product = sum + p->sums_step;
+    for (int64_t c = run.c0; c < run.c1; c++) sum[c] = product[c] = 0;
+    for (int64_t i = first_block(p, run.part); i < first_block(p, run.part + 1); i++) {
+        struct block b = plane_block(p, i);
+        for (int64_t c = run.c0; c < run.c1; c++) {
+            double both[2] = {sum[c], product[c]};
+            int64_t at = b.at + c * p->inner;
+            p->kernels->products(element(p, s->dy, at), element(p, s->x, at), b.lines,
+                                 p->channels * p->inner, b.n,
+                                 cvp_bn_coef(s)[c * BN_COEFS + BN_DIFF_MEAN], both);
+            sum[c] = both[0];
+            product[c] = both[1];
         }
-        sums_of(s, part)[c] = mean;
-        sums_of(s, part)[p->channels + c] = m2;
     }
 }
 
@@ -72,18 +108,10 @@ static void products_planes(void *arg, int lane, int64_t begin, int64_t end)
 {
     (void)lane;
     const struct bn_sweep *s = arg;
-    const struct bn_plan *p = s->plan;
-    for (int64_t item = begin; item < end; item++) {
-        int64_t c = item / p->parts, part = item % p->parts;
-        double mean = cvp_bn_coef(s)[c * BN_COEFS + BN_DIFF_MEAN], sum[2] = {0, 0};
-        for (int64_t i = first_block(p, part); i < first_block(p, part + 1); i++) {
-            struct block b = plane_block(p, i);
-            int64_t at = b.at + c * p->inner;
-            p->kernels->products(element(p, s->dy, at), element(p, s->x, at), b.lines,
-                                 p->channels * p->inner, b.n, mean, sum);
-        }
-        sums_of(s, part)[c] = sum[0];
-        sums_of(s, part)[p->channels + c] = sum[1];
+    while (begin < end) {
+        struct run run = run_at(s->plan, begin, end);
+        products_of_run(s, run);
+        begin += run.c1 - run.c0;
     }
 }
 
@@ -94,8 +122,8 @@ static void moments_rows(void *arg, int lane, int64_t begin, int64_t end)
     const struct bn_sweep *s = arg;
     const struct bn_plan *p = s->plan;
     for (int64_t part = begin; part < end; part++) {
-        double *mean = sums_of(s, part), *m2 = mean + p->channels, *b_mean = m2 + p->channels,
-               *b_m2 = b_mean + p->channels, n = 0;
+        double *mean = sums_of(s, part), *m2 = mean + p->sums_step, *b_mean = m2 + p->sums_step,
+               *b_m2 = b_mean + p->sums_step, n = 0;
         for (int64_t i = first_block(p, part); i < first_block(p, part + 1); i++) {
             int64_t row = i * p->block_rows, rows = cvp_min_i64(p->outer - row, p->block_rows);
             const void *x = element(p, s->x, row * p->channels);
@@ -117,8 +145,9 @@ static void products_rows(void *arg, int lane, int64_t begin, int64_t end)
     const struct bn_sweep *s = arg;
     const struct bn_plan *p = s->plan;
     for (int64_t part = begin; part < end; part++) {
-        double *sum = sums_of(s, part), *product = sum + p->channels, *mean = product + p->channels;
-        memset(sum, 0, 2 * (size_t)p->channels * sizeof *sum);
+        double *sum = sums_of(s, part), *product = sum + p->sums_step,
+               *mean = product + p->sums_step;
+        memset(sum, 0, 2 * (size_t)p->sums_step * sizeof *sum);
         for (int64_t c = 0; c < p->channels; c++)
             mean[c] = cvp_bn_coef(s)[c * BN_COEFS + BN_DIFF_MEAN];
         for (int64_t i = first_block(p, part); i < first_block(p, part + 1); i++) {
@@ -157,13 +186,13 @@ void cvp_bn_sweep_moments(const struct bn_sweep *s)
 {
     const struct bn_plan *p = s->plan;
     run_sums(s, moments_planes, moments_rows);
-    double *mean = sums_of(s, 0), *m2 = mean + p->channels;
+    double *mean = sums_of(s, 0), *m2 = mean + p->sums_step;
     double n = (double)elements_of_part(p, 0);
     for (int64_t part = 1; part < p->parts; part++) {
         const double *b = sums_of(s, part);
         double nb = (double)elements_of_part(p, part);
         for (int64_t c = 0; c < p->channels; c++)
-            cvp_bn_join(&mean[c], &m2[c], n, b[c], b[p->channels + c], nb);
+            cvp_bn_join(&mean[c], &m2[c], n, b[c], b[p->sums_step + c], nb);
         n += nb;
     }
 }
@@ -174,7 +203,10 @@ void cvp_bn_sweep_products(const struct bn_sweep *s)
     double *sum = sums_of(s, 0);
     for (int64_t part = 1; part < s->plan->parts; part++) {
         const double *b = sums_of(s, part);
-        for (int64_t i = 0; i < 2 * s->plan->channels; i++) sum[i] += b[i];
+        for (int64_t c = 0; c < s->plan->channels; c++) {
+            sum[c] += b[c];
+            sum[s->plan->sums_step + c] += b[s->plan->sums_step + c];
+        }
     }
 }
 

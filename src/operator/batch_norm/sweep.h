@@ -23,7 +23,7 @@ static inline double *cvp_bn_coef(const struct bn_sweep *s)
 /* The result of sums: values 0 (mean, or dy) and 1 (squares, or dy * (x - mean)) of a channel. */
 static inline double cvp_bn_sum(const struct bn_sweep *s, int which, int64_t c)
 {
-    return ((const double *)(s->workspace + s->plan->sums_at))[which * s->plan->channels + c];
+    return ((const double *)(s->workspace + s->plan->sums_at))[which * s->plan->sums_step + c];
 }
 
 /* Of each channel of x: the mean, and the sum of the squares of the distances from it. */

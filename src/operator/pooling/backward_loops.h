@@ -4,6 +4,7 @@
 /* What each window still has to give, and its maximum. */
 struct NAME(lanes) {
     T give[POOL_LANES], max[POOL_LANES];
+    int has_nan; /* a maximum is one */
 };
 
 static inline void NAME(add_tap)(T *diff, int64_t step, const T *give, int64_t n)
@@ -14,15 +15,28 @@ static inline void NAME(add_tap)(T *diff, int64_t step, const T *give, int64_t n
         for (int64_t i = 0; i < n; i++) diff[i * step] += give[i];
 }
 
-/* Windows whose element is their maximum give it all they have, and have nothing after that. */
+/* Windows whose element is their maximum give it all they have, and have nothing after that. None
+ * of the maxima is a NaN. Written with two comparisons, because compilers make a branch of one. */
 static inline void NAME(max_tap)(T *restrict diff, int64_t diff_step, const T *restrict src,
                                  int64_t step, T *restrict give, const T *restrict max, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        T v = src[i * step], m = max[i], g = give[i], d = diff[i * diff_step];
-        int is_max = (v == m) | ((v != v) & (m != m));
-        diff[i * diff_step] = is_max ? d + g : d;
-        give[i] = is_max ? 0 : g;
+        T g = give[i], v = src[i * step], m = max[i], zero = 0;
+        T hit = v == m ? g : zero, left = v != m ? g : zero;
+        diff[i * diff_step] += hit;
+        give[i] = left;
+    }
+}
+
+/* The same where a maximum is a NaN. */
+static void NAME(nan_tap)(T *diff, int64_t diff_step, const T *src, int64_t step, T *give,
+                          const T *max, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        T v = src[i * step];
+        if (v != max[i] && (v == v || max[i] == max[i])) continue;
+        diff[i * diff_step] += give[i];
+        give[i] = 0;
     }
 }
 
@@ -32,6 +46,8 @@ static void NAME(tap)(const struct job *job, struct NAME(lanes) * lanes, int64_t
 {
     if (job->p->type != POOL_MAX)
         NAME(add_tap)(diff, diff_step, lanes->give + first, n);
+    else if (lanes->has_nan)
+        NAME(nan_tap)(diff, diff_step, src, step, lanes->give + first, lanes->max + first, n);
     else if (diff_step == 1 && step == 1)
         NAME(max_tap)(diff, 1, src, 1, lanes->give + first, lanes->max + first, n);
     else
@@ -74,10 +90,12 @@ static void NAME(line)(const struct job *job, const struct pool_line *l)
     int64_t diff_step = job->by_channels ? job->diff_dst_at->c : job->diff_dst_at->at[2];
     int64_t step = job->by_channels ? p->dst.c : p->dst.at[2];
     cvp_pool_divisors(p, l, divisor);
+    lanes.has_nan = 0;
     for (int i = 0; i < l->lanes; i++) {
         T g = diff_dst[i * diff_step];
         lanes.give[i] = p->type == POOL_AVG ? (T)((double)g / divisor[i]) : g;
         lanes.max[i] = p->type == POOL_MAX ? dst[i * step] : 0;
+        lanes.has_nan |= lanes.max[i] != lanes.max[i];
     }
     int64_t d0, d1, h0, h1;
     cvp_pool_window(&p->axis[0], l->o[0], &d0, &d1);

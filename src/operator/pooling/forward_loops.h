@@ -18,7 +18,7 @@ static inline void NAME(sum_tap)(double *sum, const T *src, int64_t step, int64_
 /* A NaN is larger than any number. */
 static inline T NAME(larger)(T max, T v)
 {
-    return (v > max) | (v != v) ? v : max;
+    return ((v > max) | (v != v)) ? v : max;
 }
 
 static inline void NAME(max_tap)(T *max, const T *src, int64_t step, int64_t n)

@@ -33,6 +33,13 @@ struct sgd_job {
 #pragma GCC optimize("fp-contract=off")
 #endif
 
+/* For loops whose output may lie on an input: element for element, so order does not matter. */
+#ifdef __clang__
+#define ANY_ORDER _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define ANY_ORDER _Pragma("GCC ivdep")
+#endif
+
 #define T          float
 #define NAME(name) name##_f32
 #include "src/operator/sgd/sgd_loops.h"

@@ -38,15 +38,15 @@ static void NAME(sgd_line)(void *arg, int64_t n, void *const *at, const int64_t 
     const struct NAME(rates) r = NAME(rates_of)(job->params);
     T *dst = at[0];
     const T *weight = at[1], *grad = at[2];
-    if (job->add)
-        for (int64_t i = 0; i < n; i++)
-            dst[i * step[0]] += PLAIN(weight[i * step[1]], grad[i * step[2]]);
-    else if (step[0] == 1 && step[1] == 1 && step[2] == 1)
-#pragma GCC ivdep
+    if (!job->add && step[0] == 1 && step[1] == 1 && step[2] == 1) {
+        ANY_ORDER
         for (int64_t i = 0; i < n; i++) dst[i] = PLAIN(weight[i], grad[i]);
-    else
-        for (int64_t i = 0; i < n; i++)
-            dst[i * step[0]] = PLAIN(weight[i * step[1]], grad[i * step[2]]);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        T *to = &dst[i * step[0]], v = PLAIN(weight[i * step[1]], grad[i * step[2]]);
+        *to = job->add ? *to + v : v;
+    }
 }
 
 #undef PLAIN
@@ -70,7 +70,7 @@ static void NAME(sgd_mom_line)(void *arg, int64_t n, void *const *at, const int6
     T *dst = at[0], *mom = at[3];
     const T *weight = at[1], *grad = at[2];
     if (!job->add && step[0] == 1 && step[1] == 1 && step[2] == 1 && step[3] == 1) {
-#pragma GCC ivdep
+        ANY_ORDER
         for (int64_t i = 0; i < n; i++) {
             T w = weight[i], m = MOMENTUM(mom[i], w, grad[i]);
             mom[i] = m;

@@ -52,7 +52,10 @@ static size_t packed_bytes(const convop_conv_problem *p)
 static size_t workspace(const convop_conv_problem *p)
 {
     size_t bytes;
-    return cvp_add_size(axes_bytes(p), packed_bytes(p), &bytes) ? bytes : SIZE_MAX;
+    if (!cvp_add_size(axes_bytes(p), packed_bytes(p), &bytes) ||
+        bytes > SIZE_MAX - CVP_BUFFER_ALIGN)
+        return SIZE_MAX;
+    return cvp_round_up(bytes, CVP_BUFFER_ALIGN);
 }
 
 static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])

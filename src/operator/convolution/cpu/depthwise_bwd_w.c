@@ -37,9 +37,10 @@ static size_t workspace(const convop_conv_problem *p)
 {
     size_t bytes;
     if (!cvp_mul_size((size_t)(p->oc * cvp_conv_taps(p)), sizeof(double), &bytes) ||
-        !cvp_mul_size(bytes, (size_t)cut_for(p).parts, &bytes))
+        !cvp_mul_size(bytes, (size_t)cut_for(p).parts, &bytes) ||
+        bytes > SIZE_MAX - CVP_BUFFER_ALIGN)
         return SIZE_MAX;
-    return bytes;
+    return cvp_round_up(bytes, CVP_BUFFER_ALIGN);
 }
 
 static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
