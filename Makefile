@@ -3,13 +3,23 @@
 JOBS ?= 2
 
 .DEFAULT_GOAL := build
-.PHONY: build test test-long clean help
+.PHONY: build demo test test-long clean help
 
 build:
 	@scripts/setup.sh build
 	@test -f build/build.ninja || meson setup build
 	@ninja -C build -j $(JOBS)
 	@scripts/where.sh build
+
+# A build folder that was made before TurboJPEG was there is looked through again.
+demo:
+	@scripts/setup.sh demo
+	@test -f build/build.ninja || meson setup build
+	@ninja -C build -j $(JOBS)
+	@test -x build/examples/mobilenet/train_mobilenet || \
+		{ meson configure build --clearcache && meson setup --reconfigure build && \
+		ninja -C build -j $(JOBS); }
+	@scripts/demo.sh
 
 test:
 	@scripts/setup.sh test
@@ -24,6 +34,7 @@ clean:
 
 help:
 	@echo 'make            the library and the command, in build/'
+	@echo 'make demo       from nothing to a trained network, in build/demo/'
 	@echo 'make test       all tests: plain, with sanitizers, and a build with clang'
 	@echo 'make test-long  the random tests with 20 times the cases'
 	@echo 'make clean      removes build/ and the other build folders'

@@ -165,6 +165,7 @@ static convop_status append(const struct cvp_io_record_reader *r,
         status = convop_fail(CONVOP_E_NO_MEMORY, "its size overflows");
     if (status == CONVOP_OK) status = cvp_io_record_reserve(record, all);
     if (status != CONVOP_OK) return cvp_io_record_blame(r, c, status);
+    if (all == 0) return CONVOP_OK; /* there may be no buffer yet */
     if (index) cvp_io_put_u32(record->data + record->size, CVP_IO_RECORD_MAGIC);
     record->size = all;
     return read_bytes(r, c, at, record->data + need, length);

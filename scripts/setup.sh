@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that building (`setup.sh build`) or building and testing
-# (`setup.sh test`) needs, and of those only what is missing: with everything there it asks
+# Installs the Debian packages that building (`setup.sh build`), the demo (`setup.sh demo`) or building
+# and testing (`setup.sh test`) needs, and of those only what is missing: with everything there it asks
 # nothing of the network. Can be run again.
 set -eu
 
@@ -10,13 +10,16 @@ packages="gcc libc6-dev pkg-config meson ninja-build python3 libdlpack-dev libcm
     libopenblas0-pthread"
 case ${1-build} in
 build) ;;
+demo) # TurboJPEG and libpng (record files of images), venv (the digits, the plot).
+    packages="$packages libturbojpeg0-dev libpng-dev python3-venv"
+    ;;
 test) # The second compiler with its sanitizers, C++ for the headers, nm and readelf, setarch,
     # jansson (the cases), TurboJPEG and libpng (record files of images; the library needs neither).
     packages="$packages g++ clang libclang-rt-14-dev clang-format binutils util-linux
-        libjansson-dev libturbojpeg0-dev libpng-dev"
+        libjansson-dev libturbojpeg0-dev libpng-dev python3-venv"
     ;;
 *)
-    echo "usage: scripts/setup.sh [build|test]" >&2
+    echo "usage: scripts/setup.sh [build|demo|test]" >&2
     exit 2
     ;;
 esac

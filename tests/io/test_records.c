@@ -222,6 +222,14 @@ static void no_record_files(void **state)
     assert_true(cvp_io_record_at_end(r, &c));
     assert_int_equal(cvp_io_record_read(r, &c, NULL), CONVOP_E_INVALID);
     cvp_io_record_close(&r);
+    /* A record of nothing, into a buffer that is none yet. */
+    static const unsigned char nothing[8] = {0x0a, 0x23, 0xd7, 0xce};
+    struct cvp_io_record record = {0};
+    test_write(test_path("nothing.rec"), nothing, sizeof nothing);
+    expect_ok(cvp_io_record_open(test_path("nothing.rec"), &r));
+    expect_ok(cvp_io_record_read(r, &c, &record));
+    assert_true(record.size == 0 && cvp_io_record_at_end(r, &c));
+    cvp_io_record_close(&r);
     cvp_io_record_close(&r);
 }
 

@@ -1,7 +1,8 @@
 /* The loops of the row `reduce` for one type T, read by LOAD and
  * rounded by STORE. Included once for each; no guard. */
 
-/* Channels [c0, c1) of one image, at most CHANNELS: sum[i] += all pixels of channel c0 + i. */
+/* Channels [c0, c1) of one image, at most CHANNELS: sum[i] += all pixels of channel c0 + i. Rows are
+ * summed apart first: the error then grows with the rows, not with the pixels. */
 static void NAME(sum_image)(const convop_conv_problem *p, const T *image, int64_t c0, int64_t c1,
                             double *sum)
 {
@@ -9,13 +10,16 @@ static void NAME(sum_image)(const convop_conv_problem *p, const T *image, int64_
     for (int64_t d = 0; d < p->od; d++)
         for (int64_t h = 0; h < p->oh; h++) {
             const T *row = image + d * s.d + h * s.h;
+            double part[CHANNELS] = {0};
             if (s.c == 1) {
                 for (int64_t w = 0; w < p->ow; w++)
-                    for (int64_t c = c0; c < c1; c++) sum[c - c0] += LOAD(row[w * s.w + c]);
+                    for (int64_t c = c0; c < c1; c++) part[c - c0] += LOAD(row[w * s.w + c]);
             } else {
                 for (int64_t c = c0; c < c1; c++)
-                    for (int64_t w = 0; w < p->ow; w++) sum[c - c0] += LOAD(row[w * s.w + c * s.c]);
+                    for (int64_t w = 0; w < p->ow; w++)
+                        part[c - c0] += LOAD(row[w * s.w + c * s.c]);
             }
+            for (int64_t c = c0; c < c1; c++) sum[c - c0] += part[c - c0];
         }
 }
 
