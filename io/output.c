@@ -22,8 +22,6 @@ struct cvp_io_output {
     int error; /* errno of the first failure */
 };
 
-#define BUFFER_BYTES ((size_t)1 << 18)
-
 static convop_status fail(const struct cvp_io_output *o)
 {
     return convop_fail(CONVOP_E_IO, "%s: cannot be written at offset %llu: %s", o->path,
@@ -100,7 +98,6 @@ convop_status cvp_io_output_create(const char *path, struct cvp_io_output **out)
         free_output(&o);
         return status;
     }
-    setvbuf(o->file, NULL, _IOFBF, BUFFER_BYTES);
     *out = o;
     return CONVOP_OK;
 }

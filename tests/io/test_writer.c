@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "io/output.h"
 #include "io/record_writer.h"
 #include "tests/io/support.h"
 #include "tests/support/child.h"
@@ -74,6 +76,42 @@ static void full_disk(void **state)
     assert_int_equal(temporaries(), 0);
 }
 
+/* The disk fills up while a file is written that was there before: a limit stands for the disk. */
+static int write_past_the_limit(void *arg)
+{
+    static const char data[70000] = "x";
+    const struct rlimit limit = {sizeof data, sizeof data};
+    struct cvp_io_record_writer *w = NULL;
+    signal(SIGXFSZ, SIG_IGN);
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
+    /* One record leaves the end for commit() to fail at; of more the second does. */
+    for (int records = 1; records < 4; records++) {
+        if (cvp_io_record_create(arg, NULL, &w) != CONVOP_OK) return 3;
+        convop_status status = CONVOP_OK;
+        for (int i = 0; i < records && status == CONVOP_OK; i++)
+            status = cvp_io_record_write(w, 0, data, sizeof data);
+        if (records > 1 && status != CONVOP_E_IO) return 4;
+        if (cvp_io_record_commit(&w) != CONVOP_E_IO || w || temporaries() != 0) return 5;
+        if (!strstr(convop_last_error(), arg)) return 6;
+    }
+    struct cvp_io_output *o = NULL; /* alone, as lists are written */
+    if (cvp_io_output_create(arg, &o) != CONVOP_OK) return 7;
+    for (size_t i = 0; i <= sizeof data; i++) cvp_io_output_write(o, data, 1);
+    return cvp_io_output_commit(&o) == CONVOP_E_IO && !o && temporaries() == 0 ? 0 : 8;
+}
+
+static void disk_fills_up(void **state)
+{
+    (void)state;
+    char path[160];
+    snprintf(path, sizeof path, "%s", test_path("f.rec"));
+    test_write(path, "old", 3);
+    assert_int_equal(test_reap(test_fork(write_past_the_limit, path)), 0);
+    struct cvp_io_record old = test_read(path);
+    assert_int_equal(old.size, 3);
+    cvp_io_record_free(&old);
+}
+
 static void old_file_stays_until_the_end(void **state)
 {
     (void)state;
@@ -133,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_long_is_refused_unread),
         cmocka_unit_test(full_disk),
+        cmocka_unit_test(disk_fills_up),
         cmocka_unit_test(old_file_stays_until_the_end),
         cmocka_unit_test(kill_while_writing),
     };

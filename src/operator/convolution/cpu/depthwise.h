@@ -49,6 +49,10 @@ struct cvp_dw_filter {
     struct cvp_dw_axis d, h, w; /* the forward ones */
 };
 
+/* Channels of an N*C task of the filter gradient at most: 256 bytes of float32 of each pixel. A
+ * multiple of all vectors. */
+#define CVP_DW_GROUP 64
+
 /* The kernels of one instruction set for one type; kernels/depthwise.c fills it. */
 struct cvp_dw_kernels {
     int lanes;      /* elements of a vector */

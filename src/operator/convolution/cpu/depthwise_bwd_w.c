@@ -12,8 +12,7 @@
 #define ENOUGH_TASKS 32
 #define PART_PIXELS  1024
 
-/* Channels of a task: in N*C, 256 bytes of float32 of each pixel; in NC* at most so many. */
-#define LAST_CHANNELS  64
+/* Channels of a task in NC* at most. */
 #define FIRST_CHANNELS 32
 
 struct cut {
@@ -23,7 +22,7 @@ struct cut {
 static struct cut cut_for(const convop_conv_problem *p)
 {
     struct cut c = {.rows = p->mb * p->od * p->oh};
-    c.group_channels = LAST_CHANNELS;
+    c.group_channels = CVP_DW_GROUP;
     if (!p->channels_last)
         c.group_channels = cvp_max_i64(1, cvp_min_i64(p->oc / ENOUGH_TASKS, FIRST_CHANNELS));
     c.groups = cvp_ceil_div(p->oc, c.group_channels);

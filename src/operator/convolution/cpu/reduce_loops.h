@@ -1,8 +1,8 @@
 /* The loops of the row `reduce` for one type T, read by LOAD and
  * rounded by STORE. Included once for each; no guard. */
 
-/* Channels [c0, c1) of one image, at most CHANNELS: sum[i] += all pixels of channel c0 + i. Rows are
- * summed apart first: the error then grows with the rows, not with the pixels. */
+/* Channels [c0, c1) of one image, at most CHANNELS: sum[i] += all pixels of channel c0 + i. Rows
+ * are summed apart first: the error then grows with the rows, not with the pixels. */
 static void NAME(sum_image)(const convop_conv_problem *p, const T *image, int64_t c0, int64_t c1,
                             double *sum)
 {

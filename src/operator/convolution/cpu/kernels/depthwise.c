@@ -44,6 +44,7 @@ static int is_window(const struct cvp_dw_axis *h, const struct cvp_dw_axis *w, i
 #define SCALAR  float
 #define INTEGER int32_t
 #define LANES   CVP_F32_LANES
+#define WINDOW  5 /* the largest that has its own kernels: 3 or 5 */
 #define NAME(x) PASTE(x, f32)
 #if defined __AVX512F__
 #define MASK_LOAD(p, m)     _mm512_maskz_loadu_ps((__mmask16)(m), p)
@@ -57,6 +58,7 @@ static int is_window(const struct cvp_dw_axis *h, const struct cvp_dw_axis *w, i
 #undef SCALAR
 #undef INTEGER
 #undef LANES
+#undef WINDOW
 #undef NAME
 #undef MASK_LOAD
 #undef MASK_STORE
@@ -65,6 +67,7 @@ static int is_window(const struct cvp_dw_axis *h, const struct cvp_dw_axis *w, i
 #define SCALAR  double
 #define INTEGER int64_t
 #define LANES   CVP_F64_LANES
+#define WINDOW  3
 #define NAME(x) PASTE(x, f64)
 #if defined __AVX512F__
 #define MASK_LOAD(p, m)     _mm512_maskz_loadu_pd((__mmask8)(m), p)

@@ -4,15 +4,14 @@
  * A lane whose tap falls on padding has the weight (or the gradient) and the input cleared, so that
  * padding is multiplied with nothing, be it infinite. */
 
-#define MOST_TAPS  5
 #define MOST_EDGES 6
 
 /* A vector of outputs of which some tap of some lane is outside, or which is not full. */
 struct NAME(edge) {
-    int64_t x;                /* its first output */
-    MASK load[MOST_TAPS + 1]; /* of the vectors that `columns` loads */
-    MASK keep[MOST_TAPS];     /* lanes for which tap i is inside */
-    MASK store;               /* lanes that there are */
+    int64_t x;             /* its first output */
+    MASK load[WINDOW + 1]; /* of the vectors that `columns` loads */
+    MASK keep[WINDOW];     /* lanes for which tap i is inside */
+    MASK store;            /* lanes that there are */
 };
 
 struct NAME(row) {

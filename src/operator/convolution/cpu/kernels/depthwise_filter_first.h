@@ -32,7 +32,7 @@ CVP_INLINE void NAME(products)(const int k, const int kr, const int s, const int
     CVP_UNROLL for (int t = 0; t < (n - 1) * s + kr; t++)
     {
         if (y + t >= 0 && y + t < size) {
-            VEC xs[MOST_TAPS + 1];
+            VEC xs[WINDOW + 1];
             NAME(columns)(k, s, masked, src + t * p->src_row, masked ? e->load : NULL, xs);
             CVP_UNROLL for (int i = 0; i < k; i++)
             {
@@ -65,7 +65,7 @@ CVP_INLINE void NAME(piece_products)(const int k, const int kr, const int s, con
                                      const struct cvp_dw_filter *f, const EDGES *row, int64_t kh,
                                      int64_t j0, int64_t j1, VEC *total)
 {
-    VEC sum[MOST_TAPS * MOST_TAPS];
+    VEC sum[WINDOW * WINDOW];
     CVP_UNROLL for (int i = 0; i < k * kr; i++) sum[i] = total[i];
     /* Along the rows where they are long, down the plane at their ends. */
     if (row->begin < row->end)
@@ -120,7 +120,7 @@ CVP_INLINE void NAME(filter_windows)(const int k, const int kr, const int s,
                                      const struct cvp_dw_filter *f, const EDGES *row, int64_t c,
                                      int64_t kd, int64_t kh, int64_t r0, int64_t r1, double *sums)
 {
-    VEC total[MOST_TAPS * MOST_TAPS];
+    VEC total[WINDOW * WINDOW];
     CVP_UNROLL for (int i = 0; i < k * kr; i++) total[i] = (VEC){0};
     const int64_t vectors = (f->w.count + LANES - 1) / LANES;
     /* Rows until the sums go on in double, in pairs. */
@@ -159,9 +159,22 @@ CVP_INLINE void NAME(filter_windows)(const int k, const int kr, const int s,
     }
 FILTER_WINDOWS(3, 1)
 FILTER_WINDOWS(3, 2)
+#if WINDOW == 5
 FILTER_WINDOWS(5, 1)
 FILTER_WINDOWS(5, 2)
+#endif
 #undef FILTER_WINDOWS
+
+typedef void NAME(filter_windows_of)(const struct cvp_dw_filter *f, const EDGES *row, int64_t c,
+                                     int64_t r0, int64_t r1, double *sums);
+
+/* By size, by stride. */
+static NAME(filter_windows_of) *const NAME(all_filter_windows)[][2] = {
+    {NAME(filter_windows_3_1), NAME(filter_windows_3_2)},
+#if WINDOW == 5
+    {NAME(filter_windows_5_1), NAME(filter_windows_5_2)},
+#endif
+};
 
 /* Products of two rows at one tap of the width. */
 static double NAME(dot)(const SCALAR *dst, const SCALAR *src, const struct cvp_dw_axis *w,
@@ -216,15 +229,12 @@ static void NAME(filter_first)(const struct cvp_dw_filter *f, int64_t c0, int64_
 {
     const int64_t taps = cvp_conv_taps(f->p);
     EDGES row;
-    void (*windows)(const struct cvp_dw_filter *, const EDGES *, int64_t, int64_t, int64_t,
-                    double *) = NULL;
-    for (int k = 3; k <= 5; k += 2)
+    NAME(filter_windows_of) *windows = NULL;
+    for (int k = 3; k <= WINDOW; k += 2)
         for (int s = 1; s <= 2; s++)
             if (is_window(&f->h, &f->w, k, s) && f->w.count <= LANE_SUM * LANES &&
                 NAME(make_row)(&row, k, s, &f->w))
-                windows = k == 3   ? s == 1 ? NAME(filter_windows_3_1) : NAME(filter_windows_3_2)
-                            : s == 1 ? NAME(filter_windows_5_1)
-                                   : NAME(filter_windows_5_2);
+                windows = NAME(all_filter_windows)[k == 5][s == 2];
     for (int64_t c = c0; c < c1; c++)
         if (windows)
             windows(f, &row, c, r0, r1, sums + c * taps);

@@ -70,7 +70,7 @@ CVP_INLINE void NAME(line_products)(const int k, const int kr, const int s, cons
                                     const struct cvp_dw_filter *f, const LINE *l, int64_t y,
                                     int64_t x0, int64_t x1, VEC *total)
 {
-    VEC sum[MOST_TAPS * MOST_TAPS];
+    VEC sum[WINDOW * WINDOW];
     CVP_UNROLL for (int i = 0; i < k * kr; i++) sum[i] = total[i];
     int64_t x = x0;
     while (x < x1) {
@@ -86,68 +86,79 @@ CVP_INLINE void NAME(line_products)(const int k, const int kr, const int s, cons
     CVP_UNROLL for (int i = 0; i < k * kr; i++) total[i] = sum[i];
 }
 
-/* Rows [r0, r1) at kernel rows kh and on. */
+/* Rows [r0, r1) at kernel rows from kh on, for `vectors` vectors of channels from c on: all of them
+ * row by row, so that pixels are read as they lie. */
 CVP_INLINE void NAME(line_windows)(const int k, const int kr, const int s, const int mode,
-                                   const struct cvp_dw_filter *f, LINE *l, int64_t c, int64_t kh,
-                                   int64_t r0, int64_t r1, double *sums)
+                                   const struct cvp_dw_filter *f, LINE *l, int64_t c,
+                                   int64_t vectors, int64_t kh, int64_t r0, int64_t r1,
+                                   double *sums)
 {
     const convop_conv_problem *p = f->p;
-    VEC total[MOST_TAPS * MOST_TAPS];
-    CVP_UNROLL for (int i = 0; i < k * kr; i++) total[i] = (VEC){0};
+    VEC total[CVP_DW_GROUP / LANES][WINDOW * WINDOW];
+    for (int64_t v = 0; v < vectors; v++)
+        for (int i = 0; i < k * kr; i++) total[v][i] = (VEC){0};
     int64_t added = 0;
     for (int64_t r = r0; r < r1; r++) {
         int64_t j = r % p->oh, rest = r / p->oh, z = rest % p->od, n = rest / p->od;
         int64_t depth = f->d.at + z * f->d.move, y = f->h.at + j * s + kh;
         if (depth < 0 || depth >= f->d.size) continue;
-        l->dst = (const SCALAR *)f->dst + n * p->dst.n + z * p->dst.d + j * p->dst.h + c;
-        l->src = (const SCALAR *)f->src + n * p->src.n + depth * p->src.d + c;
-        for (int64_t x = 0; x < f->w.count;) {
-            int64_t end = f->w.count - x > LANE_SUM ? x + LANE_SUM : f->w.count;
-            NAME(line_products)(k, kr, s, mode, f, l, y, x, end, total);
+        const SCALAR *dst = (const SCALAR *)f->dst + n * p->dst.n + z * p->dst.d + j * p->dst.h;
+        const SCALAR *src = (const SCALAR *)f->src + n * p->src.n + depth * p->src.d;
+        for (int64_t x = 0, end; x < f->w.count; x = end) {
+            end = f->w.count - x > LANE_SUM ? x + LANE_SUM : f->w.count;
             added += end - x;
-            x = end;
-            if (added < LANE_SUM) continue;
-            for (int i = 0; i < k * kr; i++) {
-                NAME(flush)(l, total[i], sums + i * p->oc + c);
-                total[i] = (VEC){0};
+            for (int64_t v = 0; v < vectors; v++) {
+                l->dst = dst + c + v * LANES;
+                l->src = src + c + v * LANES;
+                NAME(line_products)(k, kr, s, mode, f, l, y, x, end, total[v]);
+                if (added < LANE_SUM) continue;
+                for (int i = 0; i < k * kr; i++) {
+                    NAME(flush)(l, total[v][i], sums + i * p->oc + c + v * LANES);
+                    total[v][i] = (VEC){0};
+                }
             }
-            added = 0;
+            if (added >= LANE_SUM) added = 0;
         }
     }
-    for (int i = 0; i < k * kr; i++) NAME(flush)(l, total[i], sums + i * p->oc + c);
+    for (int64_t v = 0; v < vectors; v++)
+        for (int i = 0; i < k * kr; i++)
+            NAME(flush)(l, total[v][i], sums + i * p->oc + c + v * LANES);
 }
 
-typedef void NAME(line_windows_of)(const struct cvp_dw_filter *f, LINE *l, int64_t c, int64_t r0,
-                                   int64_t r1, double *sums);
+typedef void NAME(line_windows_of)(const struct cvp_dw_filter *f, LINE *l, int64_t c,
+                                   int64_t vectors, int64_t r0, int64_t r1, double *sums);
 
 #define LINE_WINDOWS(k, s, mode)                                                                   \
-    static void NAME(line_windows_##k##_##s##_##mode)(                                             \
-        const struct cvp_dw_filter *f, LINE *l, int64_t c, int64_t r0, int64_t r1, double *sums)   \
+    static void NAME(line_windows_##k##_##s##_##mode)(const struct cvp_dw_filter *f, LINE *l,      \
+                                                      int64_t c, int64_t vectors, int64_t r0,      \
+                                                      int64_t r1, double *sums)                    \
     {                                                                                              \
         for (int64_t kh = 0; kh < k; kh += KERNEL_ROWS(k)) {                                       \
             double *to = sums + kh * k * f->p->oc;                                                 \
-            NAME(line_windows)(k, KERNEL_ROWS(k), s, mode, f, l, c, kh, r0, r1, to);               \
+            NAME(line_windows)(k, KERNEL_ROWS(k), s, mode, f, l, c, vectors, kh, r0, r1, to);      \
         }                                                                                          \
     }
 LINE_WINDOWS(3, 1, 0)
 LINE_WINDOWS(3, 2, 0)
-LINE_WINDOWS(5, 1, 0)
-LINE_WINDOWS(5, 2, 0)
 LINE_WINDOWS(3, 1, 1)
 LINE_WINDOWS(3, 2, 1)
-LINE_WINDOWS(5, 1, 1)
-LINE_WINDOWS(5, 2, 1)
+#if WINDOW == 5
+LINE_WINDOWS(5, 1, 0)
+LINE_WINDOWS(5, 2, 0)
+#endif
 #undef LINE_WINDOWS
 
 static NAME(line_windows_of) * NAME(find_line_windows)(const struct cvp_dw_filter *f, int mode)
 {
-    static NAME(line_windows_of) *const all[2][2][2] = {
+    static NAME(line_windows_of) *const all[][2][2] = {
         {{NAME(line_windows_3_1_0), NAME(line_windows_3_1_1)},
          {NAME(line_windows_3_2_0), NAME(line_windows_3_2_1)}},
-        {{NAME(line_windows_5_1_0), NAME(line_windows_5_1_1)},
-         {NAME(line_windows_5_2_0), NAME(line_windows_5_2_1)}}};
+#if WINDOW == 5
+        {{NAME(line_windows_5_1_0), NULL}, {NAME(line_windows_5_2_0), NULL}},
+#endif
+    };
     if (mode == SPREAD || f->p->kd != 1) return NULL;
-    for (int k = 3; k <= 5; k += 2)
+    for (int k = 3; k <= WINDOW; k += 2)
         for (int s = 1; s <= 2; s++)
             if (is_window(&f->h, &f->w, k, s)) return all[k == 5][s == 2][mode];
     return NULL;
@@ -187,29 +198,36 @@ CVP_INLINE void NAME(line_any)(const int mode, const struct cvp_dw_filter *f, LI
         const SCALAR *image = (const SCALAR *)f->src + n * p->src.n + (mode == SPREAD ? 0 : c);
         for (int64_t kd = d0; kd < d1; kd++)
             for (int64_t kh = h0; kh < h1; kh++)
-                for (int64_t kw = 0; kw < p->kw; kw++) NAME(line_dot)
-        (mode, f, l, image + (depth + kd * f->d.tap) * p->src.d + (y + kh * f->h.tap) * p->src.h,
-         kw, sums + ((kd * p->kh + kh) * p->kw + kw) * p->oc + c);
+                for (int64_t kw = 0; kw < p->kw; kw++) {
+                    const SCALAR *src =
+                        image + (depth + kd * f->d.tap) * p->src.d + (y + kh * f->h.tap) * p->src.h;
+                    int64_t tap = (kd * p->kh + kh) * p->kw + kw;
+                    NAME(line_dot)(mode, f, l, src, kw, sums + tap * p->oc + c);
+                }
     }
 }
 
+/* Of at most CVP_DW_GROUP channels. */
 static void NAME(filter_last)(const struct cvp_dw_filter *f, int64_t c0, int64_t c1, int64_t r0,
                               int64_t r1, double *sums)
 {
-    for (int64_t c = c0; c < c1; c += LANES) {
+    for (int64_t c = c0, end; c < c1; c = end) {
+        int64_t vectors = c1 - c < LANES ? 1 : (c1 - c) / LANES;
         LINE l = {.mask = NAME(lanes)(0, c1 - c)};
         l.lanes = c1 - c < LANES ? (int)(c1 - c) : LANES;
         int mode = f->multiplier > 1 ? SPREAD : l.lanes < LANES ? SOME : WHOLE;
-        for (int i = 0; i < l.lanes; i++) l.offset[i] = (c + i) / f->multiplier;
         NAME(line_windows_of) *windows = NAME(find_line_windows)(f, mode);
-        if (windows)
-            windows(f, &l, c, r0, r1, sums);
-        else if (mode == WHOLE)
+        end = windows ? c + vectors * LANES : c + LANES;
+        if (windows) {
+            windows(f, &l, c, vectors, r0, r1, sums);
+        } else if (mode == WHOLE) {
             NAME(line_any)(WHOLE, f, &l, c, r0, r1, sums);
-        else if (mode == SOME)
+        } else if (mode == SOME) {
             NAME(line_any)(SOME, f, &l, c, r0, r1, sums);
-        else
+        } else {
+            for (int i = 0; i < l.lanes; i++) l.offset[i] = (c + i) / f->multiplier;
             NAME(line_any)(SPREAD, f, &l, c, r0, r1, sums);
+        }
     }
 }
 
@@ -219,4 +237,3 @@ static void NAME(filter_last)(const struct cvp_dw_filter *f, int64_t c0, int64_t
 #undef WHOLE
 #undef SOME
 #undef SPREAD
-#undef MOST_TAPS

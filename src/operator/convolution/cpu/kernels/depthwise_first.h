@@ -2,8 +2,8 @@
 
 /* How the planes of a range are computed. */
 struct NAME(way) {
-    void (*windows)(const PLANE *, const EDGES *); /* or NULL */
-    void (*pairs)(const PLANE *);                  /* or NULL */
+    NAME(windows_of) * windows;   /* or NULL */
+    void (*pairs)(const PLANE *); /* or NULL */
     EDGES row;
 };
 
@@ -12,21 +12,20 @@ static void NAME(find_way)(WAY *way, const struct cvp_dw_job *job)
     const struct cvp_dw_axis *h = job->h.at, *w = job->w.at;
     way->windows = NULL;
     way->pairs = NULL;
-    for (int k = 3; k <= 5; k += 2)
+    for (int k = 3; k <= WINDOW; k += 2)
         for (int s = 1; s <= 2; s++)
             if (is_window(h, w, k, s) && NAME(make_row)(&way->row, k, s, w))
-                way->windows = k == 3   ? s == 1 ? NAME(windows_3_1) : NAME(windows_3_2)
-                                 : s == 1 ? NAME(windows_5_1)
-                                        : NAME(windows_5_2);
+                way->windows = NAME(all_windows)[k == 5][s == 2];
     if (job->w.n != 2 || w[0].step != 2) return;
     for (int64_t r = 0; r < job->h.n; r++)
         if (h[r].taps > PAIR_TAPS) return;
     int64_t taps = w[0].taps * 10 + w[1].taps;
-    way->pairs = taps == 12   ? NAME(pairs_1_2)
-                 : taps == 21 ? NAME(pairs_2_1)
-                 : taps == 23 ? NAME(pairs_2_3)
-                 : taps == 32 ? NAME(pairs_3_2)
-                              : NULL;
+    if (taps == 12) way->pairs = NAME(pairs_1_2);
+    if (taps == 21) way->pairs = NAME(pairs_2_1);
+#if WINDOW == 5
+    if (taps == 23) way->pairs = NAME(pairs_2_3);
+    if (taps == 32) way->pairs = NAME(pairs_3_2);
+#endif
 }
 
 /* All phases of a plane's rows [y0, y1). */

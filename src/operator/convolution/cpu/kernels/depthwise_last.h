@@ -145,7 +145,7 @@ CVP_INLINE void NAME(patches)(const int k, const int s, const int mode, const CH
                               const struct cvp_dw_axis *h, const struct cvp_dw_axis *wa, int64_t j,
                               int64_t rows)
 {
-    VEC w[MOST_TAPS * MOST_TAPS];
+    VEC w[WINDOW * WINDOW];
     CVP_UNROLL for (int i = 0; i < k; i++)
     {
         CVP_UNROLL for (int t = 0; t < k; t++)
@@ -183,22 +183,25 @@ typedef void NAME(patches_of)(const CHANNELS *c, const struct cvp_dw_axis *h,
     }
 PATCHES(3, 1, 0)
 PATCHES(3, 2, 0)
-PATCHES(5, 1, 0)
-PATCHES(5, 2, 0)
 PATCHES(3, 1, 1)
 PATCHES(3, 2, 1)
-PATCHES(5, 1, 1)
-PATCHES(5, 2, 1)
+#if WINDOW == 5
+PATCHES(5, 1, 0)
+PATCHES(5, 2, 0)
+#endif
 #undef PATCHES
 
-/* The windows of a job by mode, or NULL. */
+/* The windows of a job by mode, or NULL: rare ones go the way of any taps. */
 static NAME(patches_of) * NAME(find_patches)(const struct cvp_dw_job *job, int mode)
 {
-    static NAME(patches_of) *const all[2][2][2] = {
+    static NAME(patches_of) *const all[][2][2] = {
         {{NAME(patches_3_1_0), NAME(patches_3_1_1)}, {NAME(patches_3_2_0), NAME(patches_3_2_1)}},
-        {{NAME(patches_5_1_0), NAME(patches_5_1_1)}, {NAME(patches_5_2_0), NAME(patches_5_2_1)}}};
-    if (mode == SPREAD || job->p->kd != 1) return NULL;
-    for (int k = 3; k <= 5; k += 2)
+#if WINDOW == 5
+        {{NAME(patches_5_1_0), NULL}, {NAME(patches_5_2_0), NULL}},
+#endif
+    };
+    if (mode == SPREAD || job->d.at->taps != 1) return NULL;
+    for (int k = 3; k <= WINDOW; k += 2)
         for (int s = 1; s <= 2; s++)
             if (is_window(job->h.at, job->w.at, k, s)) return all[k == 5][s == 2][mode];
     return NULL;

@@ -98,6 +98,8 @@ CVP_INLINE void NAME(pairs)(const PLANE *p, const int taps0, const int taps1)
     }
 PAIRS(1, 2)
 PAIRS(2, 1)
+#if WINDOW == 5
 PAIRS(2, 3)
 PAIRS(3, 2)
+#endif
 #undef PAIRS

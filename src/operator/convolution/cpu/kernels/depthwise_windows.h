@@ -10,7 +10,7 @@ CVP_INLINE void NAME(window)(const int k, const int s, const int masked, const P
     CVP_UNROLL for (int t = 0; t < (ROWS - 1) * s + k; t++)
     {
         if (t >= first && t < last) {
-            VEC xs[MOST_TAPS + 1];
+            VEC xs[WINDOW + 1];
             NAME(columns)(k, s, masked, in + t * p->in_row, masked ? e->load : NULL, xs);
             CVP_UNROLL for (int r = 0; r < ROWS; r++)
             {
@@ -30,7 +30,7 @@ CVP_INLINE void NAME(window)(const int k, const int s, const int masked, const P
 
 CVP_INLINE void NAME(windows)(const int k, const int s, const PLANE *p, const EDGES *row)
 {
-    VEC w[MOST_TAPS * MOST_TAPS], edge_w[MOST_TAPS * MOST_TAPS];
+    VEC w[WINDOW * WINDOW], edge_w[WINDOW * WINDOW];
     CVP_UNROLL for (int i = 0; i < k; i++)
     {
         CVP_UNROLL for (int j = 0; j < k; j++)
@@ -66,6 +66,18 @@ CVP_INLINE void NAME(windows)(const int k, const int s, const PLANE *p, const ED
     }
 WINDOWS(3, 1)
 WINDOWS(3, 2)
+#if WINDOW == 5
 WINDOWS(5, 1)
 WINDOWS(5, 2)
+#endif
 #undef WINDOWS
+
+typedef void NAME(windows_of)(const PLANE *p, const EDGES *row);
+
+/* By size, by stride. */
+static NAME(windows_of) *const NAME(all_windows)[][2] = {
+    {NAME(windows_3_1), NAME(windows_3_2)},
+#if WINDOW == 5
+    {NAME(windows_5_1), NAME(windows_5_2)},
+#endif
+};
