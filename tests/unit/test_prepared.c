@@ -86,8 +86,6 @@ static void refuses_what_push_refuses(void **state)
 
 int main(void)
 {
-    struct fixture naive = {.kind = CONVOP_ENGINE_NAIVE};
-    struct fixture threaded = {.kind = CONVOP_ENGINE_THREADED};
     const struct CMUnitTest tests[] = {
         BOTH(runs_again_without_allocating),
         BOTH(refuses_what_push_refuses),

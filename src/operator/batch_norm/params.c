@@ -7,10 +7,12 @@
     .struct_size = sizeof(convop_field), .name = #member, .kind = CONVOP_FIELD_##field_kind,       \
     .offset = offsetof(struct bn_params, member)
 
+/* The defaults are MXNet's to the last bit: it wrote them as float32 constants, 0.001 and 0.9. In
+ * float64 the difference shows. */
 const convop_field cvp_bn_fields[BN_FIELDS] = {
-    {FIELD(FLOAT, eps), .min = 0, .max = 1e300, .default_text = "0.001",
+    {FIELD(FLOAT, eps), .min = 0, .max = 1e300, .default_text = "0.0010000000474974513",
      .doc = "Added to the variance before its root is taken."},
-    {FIELD(FLOAT, momentum), .min = 0, .max = 1, .default_text = "0.9",
+    {FIELD(FLOAT, momentum), .min = 0, .max = 1, .default_text = "0.8999999761581421",
      .doc = "What a running statistic keeps of itself when training."},
     {FIELD(BOOL, fix_gamma), .default_text = "True",
      .doc = "gamma counts as 1, whatever is in it, and its gradient is 0."},

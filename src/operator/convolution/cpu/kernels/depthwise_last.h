@@ -200,7 +200,7 @@ static NAME(patches_of) * NAME(find_patches)(const struct cvp_dw_job *job, int m
         {{NAME(patches_5_1_0), NULL}, {NAME(patches_5_2_0), NULL}},
 #endif
     };
-    if (mode == SPREAD || job->d.at->taps != 1) return NULL;
+    if (mode == SPREAD || job->p->kd != 1) return NULL;
     for (int k = 3; k <= WINDOW; k += 2)
         for (int s = 1; s <= 2; s++)
             if (is_window(job->h.at, job->w.at, k, s)) return all[k == 5][s == 2][mode];
