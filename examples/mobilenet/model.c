@@ -143,7 +143,8 @@ static convop_status update_one(struct model *m, int i, double lr)
 {
     const struct options *o = m->options;
     const struct cvp_bound *a = &m->arguments[i];
-    double wd = ends_in(a->name, "_weight") || ends_in(a->name, "_gamma") ? o->wd : 0;
+    /* MXNet decays gammas as well, and writes 1 over them: here they are fixed and stay 1. */
+    double wd = ends_in(a->name, "_weight") ? o->wd : 0;
     char texts[4][32];
     snprintf(texts[0], sizeof texts[0], "%.17g", lr);
     snprintf(texts[1], sizeof texts[1], "%.17g", wd);

@@ -19,7 +19,7 @@ const DLTensor *model_probabilities(struct model *model);
 convop_status model_forward(struct model *model, int is_train);
 convop_status model_backward(struct model *model);
 
-/* SGD with momentum on every parameter; weight decay on weights and gammas alone. */
+/* SGD with momentum on every parameter; weight decay on weights alone. */
 convop_status model_update(struct model *model, double lr);
 
 /* PREFIX-0012.params (parameters, running statistics) and PREFIX-0012.states (momenta). */

@@ -41,7 +41,7 @@ static int is_needed(const struct pass *x, int id)
 static convop_status add_basic(struct pass *x, const convop_op *op, int node, int from, int to,
                                convop_request request)
 {
-    struct cvp_step *step;
+    struct cvp_step *step = NULL;
     CVP_RETURN_IF_ERROR(cvp_program_step(x->p, op, node, &step));
     step->params = cvp_graph_no_params;
     step->is_backward = 1;

@@ -81,7 +81,7 @@ static convop_status add_entries(struct cvp_program *p)
 static convop_status add_forward_step(struct cvp_program *p, int id)
 {
     const struct cvp_node *node = p->symbol->nodes[id];
-    struct cvp_step *step;
+    struct cvp_step *step = NULL;
     CVP_RETURN_IF_ERROR(cvp_program_step(p, node->op, id, &step));
     step->params = node->params;
     step->num_inputs = node->num_inputs;
