@@ -2,17 +2,21 @@
 #include <argp.h>
 #include <float.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tools/cli.h"
 #include "tools/ops.h"
 
 struct arguments {
     const char *name;
+    const char *problem; /* a descriptor; NULL: the operator itself is shown */
     int json;
 };
 
 static const struct argp_option options[] = {
     {"json", 'j', NULL, 0, "Write JSON: an array of operators, or the one that is named", 0},
+    {"problem", 'p', "DESCRIPTOR", 0,
+     "With Convolution: every implementation, and why it takes this problem or not", 0},
     {0},
 };
 
@@ -21,6 +25,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct arguments *a = state->input;
     switch (key) {
     case 'j': a->json = 1; return 0;
+    case 'p': a->problem = arg; return 0;
+    case ARGP_KEY_END:
+        if (a->problem && (!a->name || strcmp(a->name, "Convolution") != 0))
+            argp_error(state, "--problem goes with Convolution");
+        return 0;
     case ARGP_KEY_ARG:
         if (a->name) argp_error(state, "one name at most, not also \"%s\"", arg);
         a->name = arg;
@@ -37,6 +46,7 @@ static const struct argp argp = {
            "Examples:\n"
            "  convop ops\n"
            "  convop ops Convolution\n"
+           "  convop ops Convolution --problem=g32mb1ic32ih112oc32kh3ph1\n"
            "  convop ops --json > operators.json",
 };
 
@@ -101,8 +111,9 @@ static int show_all(int json)
 
 int cli_ops(int argc, char **argv)
 {
-    struct arguments a = {NULL, 0};
+    struct arguments a = {NULL, NULL, 0};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     if (cli_check_settings() != CLI_OK) return CLI_FAILURE;
+    if (a.problem) return ops_rows(a.problem, a.json);
     return a.name ? show_one(a.name, a.json) : show_all(a.json);
 }

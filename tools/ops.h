@@ -13,6 +13,10 @@ void ops_page(const convop_op *op);
 /* Everything that the descriptor says, as one JSON object. */
 void ops_json(const convop_op *op);
 
+/* Every implementation of Convolution for a problem as benchdnn writes it; answers an exit status.
+ */
+int ops_rows(const char *problem, int json);
+
 /* The type of a field as one word: "bool", "int", "float", "enum", "tuple", "bytes". */
 const char *ops_kind_name(convop_field_kind kind);
 

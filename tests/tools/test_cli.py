@@ -107,6 +107,19 @@ class Usage(Case):
 
 
 class Ops(Case):
+    def test_rows_of_a_problem(self):
+        text = self.run_ok("ops", "Convolution", "--problem=g8mb1ic8ih9oc8kh3ph1")
+        self.assertRegex(text, r"FWD_D +depthwise +chosen")
+        self.assertRegex(text, r"BWD_B +reduce +chosen")
+        rows = json.loads(
+            self.run_ok("ops", "Convolution", "--json", "--problem=mb1ic8ih9oc8kh3"))
+        why = {(r["direction"], r["name"]): r["why_not"] for r in rows}
+        self.assertIn("num_group", why[("FWD_D", "depthwise")])
+        self.assertIsNone(why[("FWD_D", "gemm")])
+        self.assertEqual(sum(r["chosen"] for r in rows), 4)
+        self.run_bad(2, "ops", "--problem=mb1ic8ih9oc8kh3")
+        self.run_bad(2, "ops", "Convolution", "--problem=mb1xx")
+
     def test_table_has_convolution(self):
         text = self.run_ok("ops")
         self.assertRegex(text, r"(?m)^NAME +INPUTS +OUTPUTS +WHAT$")
