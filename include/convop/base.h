@@ -41,7 +41,8 @@ struct DLManagedTensorVersioned;
     X(CONVOP_E_INTERNAL, 9, "internal error, a defect of convop")
 
 /** What a call answers. 0 is success; anything else left the outputs as they were
- *  (but for device errors that surface later) and set convop_last_error(). */
+ *  (but for device errors that surface later, and for a plug-in's implementation that fails while
+ * it computes) and set convop_last_error(). */
 typedef enum convop_status {
 #define CONVOP_STATUS_ENUM(name, number, text) name = number,
     CONVOP_STATUS_LIST(CONVOP_STATUS_ENUM)

@@ -1,7 +1,7 @@
 /* A context says with what a call computes: how many threads and whose, whose memory, whose log.
  * NULL is the process default. convop_exec carries what belongs to a single call.
  *
- * Source: the need is written in docs/design.md, "Embedding". Since 0.1. */
+ * Since 0.1. */
 #ifndef CONVOP_CONTEXT_H
 #define CONVOP_CONTEXT_H
 
@@ -79,7 +79,8 @@ typedef struct convop_exec {
     const convop_context *context; /* NULL: the process default */
     void *stream;                  /* a CUstream for tensors on a GPU; NULL on the CPU */
     void *workspace;        /* scratch memory of the caller, any alignment; NULL: allocated */
-    size_t workspace_bytes; /* its size; a call that would need more runs a row that does not */
+    size_t workspace_bytes; /* its size; Convolution runs a row that fits,
+                               other operators allocate what they lack */
     int is_train;           /* 1: operators that know training (BatchNorm) train */
 } convop_exec;
 

@@ -77,7 +77,8 @@ typedef struct convop_conv_params {
  *  @return INVALID: a NULL, a parameter, shape, dtype, stride or pointer that does not fit;
  *          UNSUPPORTED: no row computes it (the text says why); NO_MEMORY; DEVICE: a tensor's
  *          device is not here. dst is as it was.
- *  Any number of threads at once. Deterministic: same inputs, same bits. */
+ *  Any number of threads at once. With the setting "deterministic" at 1, the default: same inputs,
+ *  same instruction set, same bits, whatever the number of threads. */
 CONVOP_API convop_status convop_conv_forward(const convop_conv_params *params, const DLTensor *src,
                                              const DLTensor *weights, const DLTensor *bias,
                                              DLTensor *dst, convop_request request,

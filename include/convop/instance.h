@@ -39,12 +39,14 @@ CONVOP_API convop_status convop_instance_create_typed(const char *name, const vo
                                                       const convop_context *context,
                                                       convop_instance **out);
 
-/** Prepares for shapes, strides, dtypes and requests. Constants are packed anew, unless nothing
- *  has changed since the last call.
+/** Prepares for shapes, strides, dtypes and requests. Constants are packed anew, unless these, with
+ *  outputs given, are those of the last call: then nothing is done, whatever settings or
+ *  implementations have changed meanwhile.
  *  @param inputs    entries of constants are ignored; data is not read and may be NULL
  *  @param outputs   what they will be; NULL, or NULL entries: compact, of the shapes that follow
  *  @param requests  one for each output, for all runs; NULL: WRITE
- *  @param workspace_limit  bytes that a run may take at most; the operator's own limit counts too
+ *  @param workspace_limit  bytes that a run may take at most, its alignment (63 bytes) not counted;
+ *                          the operator's own limit counts too
  *  @param workspace_bytes  what a run takes if it is to allocate nothing; may be NULL
  *  @return as convop_invoke; on failure the instance cannot run until a reshape succeeds */
 CONVOP_API convop_status convop_instance_reshape(convop_instance *instance,
@@ -61,7 +63,7 @@ CONVOP_API convop_status convop_instance_output(const convop_instance *instance,
  *  @param inputs   as in reshape but for their addresses; entries of constants are ignored
  *  @param outputs  likewise; they overlap nothing
  *  @param exec     stream and workspace; its context is ignored. A workspace that is smaller than
- *                  reshape said is not used
+ *                  what reshape said need not be used; memory is then allocated for the call
  *  @return STATE before reshape, INVALID for a tensor that differs from reshape's, NO_MEMORY */
 CONVOP_API convop_status convop_instance_run(const convop_instance *instance,
                                              const DLTensor *const *inputs,

@@ -177,6 +177,7 @@ convop_status cvp_call_init(struct cvp_call *call, const convop_op *op, const vo
             return convop_fail(CONVOP_E_INVALID,
                                "%s: request %d for %s, allowed is 0..3 (null, write, inplace, add)",
                                op->name, (int)call->requests[i], op->outputs[i].name);
+        call->outputs[i] = cvp_call_wants(call, i) ? outputs[i] : NULL;
     }
     call->args = (convop_op_args){
         .struct_size = sizeof call->args,
@@ -184,7 +185,7 @@ convop_status cvp_call_init(struct cvp_call *call, const convop_op *op, const vo
         .num_inputs = num_inputs,
         .num_outputs = num_outputs,
         .inputs = inputs,
-        .outputs = outputs,
+        .outputs = call->outputs,
         .requests = call->requests,
         .context = context,
         .workspace_limit = SIZE_MAX,
@@ -215,6 +216,14 @@ void *cvp_call_workspace(const convop_exec *exec, size_t *bytes)
     if (skip > exec->workspace_bytes) skip = exec->workspace_bytes;
     *bytes = exec->workspace_bytes - skip;
     return (char *)exec->workspace + skip;
+}
+
+convop_status cvp_call_plan(const struct cvp_call *call, void *plan, size_t *workspace_bytes)
+{
+    unsigned host = cvp_fpenv_enter();
+    convop_status status = call->op->plan(&call->args, plan, workspace_bytes);
+    cvp_fpenv_leave(host);
+    return status;
 }
 
 static convop_status run(const struct cvp_call *call, const void *plan, void *workspace)

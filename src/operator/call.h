@@ -14,7 +14,9 @@ struct cvp_call {
     const convop_op *op;
     convop_op_args args;
     convop_request requests[CVP_MAX_ARGS];
-    unsigned optional_inputs; /* bit i: inputs[i] may be NULL */
+    DLTensor
+        *outputs[CVP_MAX_ARGS]; /* NULL where the request is: what is there is never looked at */
+    unsigned optional_inputs;   /* bit i: inputs[i] may be NULL */
 };
 
 /* Checks the numbers of inputs and outputs and the requests (NULL: WRITE for all). params: the
@@ -43,6 +45,9 @@ static inline int cvp_call_wants(const struct cvp_call *call, int i)
 /* The workspace of the caller counts from its first 64-byte boundary on. NULL: there is none, and
  * *bytes is what an allocation may have. */
 void *cvp_call_workspace(const convop_exec *exec, size_t *bytes);
+
+/* op->plan, in the environment that run computes in: it may pack constants. */
+convop_status cvp_call_plan(const struct cvp_call *call, void *plan, size_t *workspace_bytes);
 
 /* op->run with `bytes` of scratch: the caller's where it suffices, else allocated for the call. */
 convop_status cvp_call_run(const struct cvp_call *call, const void *plan, size_t bytes,

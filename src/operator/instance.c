@@ -244,7 +244,12 @@ convop_status convop_instance_reshape(convop_instance *x, const DLTensor *const 
         call.args.constants = x->constants;
         call.args.workspace_limit = workspace_limit;
         size_t bytes = 0;
-        CVP_RETURN_IF_ERROR(x->op->plan(&call.args, x->plan, &bytes));
+        CVP_RETURN_IF_ERROR(cvp_call_plan(&call, x->plan, &bytes));
+        if (bytes > SIZE_MAX - CVP_BUFFER_ALIGN) {
+            if (x->op->end) x->op->end(x->plan);
+            return convop_fail(CONVOP_E_INTERNAL, "%s: its plan wants %zu bytes", x->op->name,
+                               bytes);
+        }
         x->is_planned = 1;
         x->workspace_limit = workspace_limit;
         /* A caller's memory counts from its first boundary on. */

@@ -15,7 +15,7 @@
 static convop_status plan_and_run(const struct cvp_call *call, void *plan, const convop_exec *exec)
 {
     size_t bytes = 0;
-    CVP_RETURN_IF_ERROR(call->op->plan(&call->args, plan, &bytes));
+    CVP_RETURN_IF_ERROR(cvp_call_plan(call, plan, &bytes));
     convop_status status = cvp_call_run(call, plan, bytes, exec);
     if (call->op->end) call->op->end(plan);
     return status;

@@ -350,6 +350,64 @@ static void rows_by_name(void **state)
     assert_int_equal(convop_set("impl", NULL), CONVOP_OK);
 }
 
+/* What no request asks for is not looked at, whatever it is; and steps as far as they go. */
+static void unwanted_outputs_and_huge_strides(void **state)
+{
+    (void)state;
+    struct call k;
+    start(&k);
+    DLTensor stale = {.data = (void *)(uintptr_t)8, .ndim = 99};
+    k.src = NULL;
+    k.weights = NULL;
+    k.diff_src = k.diff_weights = &stale;
+    k.requests[0] = k.requests[1] = CONVOP_REQ_NULL;
+    assert_int_equal(backward(&k), CONVOP_OK);
+    conv_case_destroy(&k.c);
+
+    static const char *const rows[] = {NULL, "depthwise", "gemm", "reference"};
+    for (int last = 0; last < 2; last++)
+        for (int shift = 60; shift < 63; shift++)
+            for (int row = 0; row < 4; row++) {
+                struct rng r = {5};
+                struct conv_case c = {.axes = 2,
+                                      .channels_last = last,
+                                      .bits = 32,
+                                      .integers = 1,
+                                      .mb = 2,
+                                      .ic = 4,
+                                      .oc = 4,
+                                      .g = 4,
+                                      .i = {1, 1, 5},
+                                      .k = {1, 1, 1},
+                                      .s = {1, (int64_t)1 << shift, 1},
+                                      .d = {1, 1, 1}};
+                const convop_conv_params defaults = CONVOP_CONV_PARAMS_INIT;
+                c.params = defaults;
+                c.params.kernel = convop_tuple2(1, 1);
+                c.params.stride = convop_tuple2((int64_t)1 << shift, 1);
+                c.params.num_filter = c.params.num_group = 4;
+                c.params.layout = last ? CONVOP_LAYOUT_NHWC : CONVOP_LAYOUT_NCHW;
+                c.request = CONVOP_REQ_WRITE;
+                for (int i = 0; i < 3; i++) c.requests[i] = CONVOP_REQ_WRITE;
+                conv_case_create_tensors(&c, &r, 0);
+                struct conv_expected e;
+                conv_case_expect(&c, &e);
+                assert_int_equal(convop_set("impl", rows[row]), CONVOP_OK);
+                assert_int_equal(conv_forward(&c.params, &c.src.tensor, &c.weights.tensor,
+                                              &c.bias.tensor, &c.dst.tensor, c.request, NULL),
+                                 CONVOP_OK);
+                assert_int_equal(conv_backward(&c.params, &c.diff_dst.tensor, &c.src.tensor,
+                                               &c.weights.tensor, &c.diff_src.tensor,
+                                               &c.diff_weights.tensor, &c.diff_bias.tensor,
+                                               c.requests, NULL),
+                                 CONVOP_OK);
+                for (int i = 0; i < 4; i++) assert_true(conv_case_matches(&c, &e, i));
+                conv_expected_free(&e);
+                conv_case_destroy(&c);
+            }
+    assert_int_equal(convop_set("impl", NULL), CONVOP_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +419,7 @@ int main(void)
         cmocka_unit_test(structs_of_other_sizes),
         cmocka_unit_test(invoke_by_name),
         cmocka_unit_test(rows_by_name),
+        cmocka_unit_test(unwanted_outputs_and_huge_strides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

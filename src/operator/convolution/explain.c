@@ -5,6 +5,7 @@
 #include "src/common/status.h"
 #include "src/common/tensor.h"
 #include "src/engine/context.h"
+#include "src/operator/call.h"
 #include "src/operator/convolution/convolution.h"
 #include "src/operator/convolution/infer.h"
 #include "src/operator/convolution/params.h"
@@ -62,10 +63,13 @@ convop_status convop_conv_explain(const convop_conv_params *params, convop_conv_
     struct conv_tensors t = {.src = src, .weights = weights, .dst = dst};
     convop_shape src_shape, dst_shape;
     CVP_RETURN_IF_ERROR(check_tensors(&p, &t, &src_shape, &dst_shape));
+    size_t limit;
+    cvp_call_workspace(&x, &limit);
     convop_conv_problem problem;
     CVP_RETURN_IF_ERROR(cvp_conv_problem_init(&problem, &p, direction, src->dtype, &src_shape,
-                                              &dst_shape, &t, context,
-                                              x.workspace ? x.workspace_bytes : SIZE_MAX));
+                                              &dst_shape, &t, context, limit));
+    /* A call with an empty batch runs nothing; the rows answer for one image. */
+    if (problem.mb == 0) problem.mb = 1;
     /* A problem that no row runs is no failure here: the rows say why. */
     struct conv_plan plan;
     convop_status status = cvp_conv_plan_init(&plan, &problem, context);

@@ -10,7 +10,7 @@ struct cvp_gemm_choice cvp_gemm_choose(enum cvp_float type, enum cvp_isa isa, in
 {
     struct cvp_gemm_choice r = {.type = type, .own = cvp_gemm_kernels(type, isa)};
     /* With wide vectors convop's kernels are the faster ones, and OpenBLAS may not know the
-     * processor; without them its assembly is. docs/design.md has the figures. */
+     * processor; without them its assembly is. docs/performance.md has the figures. */
     const char *why;
     if (isa == CVP_ISA_BASELINE) r.blas = cvp_blas_get(threads, deterministic, &why);
     return r;
@@ -40,8 +40,9 @@ struct cvp_gemm_lanes cvp_gemm_lanes_for(const struct cvp_gemm_choice *choice, i
                       &r.lane_bytes))
         return r;
     int64_t fit = r.lane_bytes ? (int64_t)(limit / r.lane_bytes) : INT64_MAX;
-    int64_t lanes = choice->blas && cvp_blas_is_threaded(choice->blas) ? 1 : threads;
-    r.lanes = (int)cvp_min_i64(cvp_min_i64(lanes, tasks), fit);
+    /* Memory is booked for all lanes, whatever OpenBLAS is set to now: the host may set it anew. */
+    r.lanes = (int)cvp_min_i64(cvp_min_i64(threads, tasks), fit);
+    r.one_calls_for_all = choice->blas && cvp_blas_is_threaded(choice->blas);
     return r;
 }
 
@@ -63,5 +64,5 @@ void cvp_gemm_run_tasks(const convop_context *context, const struct cvp_gemm_lan
                         int64_t tasks, cvp_gemm_task *task, const void *job, void *workspace)
 {
     struct run run = {task, job, lanes, workspace};
-    cvp_parallel_on(context, lanes->lanes, tasks, run_range, &run);
+    cvp_parallel_on(context, lanes->one_calls_for_all ? 1 : lanes->lanes, tasks, run_range, &run);
 }

@@ -25,6 +25,7 @@ void cvp_gemm_multiply(const struct cvp_gemm_choice *choice, const struct cvp_ge
 struct cvp_gemm_lanes {
     int lanes;
     size_t own_bytes, lane_bytes;
+    int one_calls_for_all; /* OpenBLAS brings its own threads */
 };
 
 static inline size_t cvp_gemm_lanes_bytes(const struct cvp_gemm_lanes *l)

@@ -114,7 +114,7 @@ static int64_t cut(struct cvp_dw_job *job, const struct cvp_dw_kernels *kernels)
     int64_t rows = job->out_h;
     int64_t most = p->channels_last ? LAST_ROWS : cvp_ceil_div(PLANE_ELEMENTS, job->out_w);
     /* With phases, rows that are computed together lie `step` apart. */
-    int64_t unit = kernels->block_rows * job->h.step;
+    int64_t unit = kernels->block_rows * cvp_min_i64(job->h.step, rows);
     job->block_rows = cvp_min_i64(rows, cvp_ceil_div(most, unit) * unit);
     job->row_blocks = cvp_ceil_div(rows, job->block_rows);
     job->block_channels = LAST_CHANNELS;

@@ -42,7 +42,7 @@ static struct blocks plan_blocks(const convop_conv_problem *p)
         b.per_image = cvp_ceil_div(icg, b.channels);
     }
     b.tasks = p->mb * p->g * b.per_image;
-    int64_t rows = b.channels * taps, columns = pointwise ? 0 : rows * b.pixels;
+    int64_t rows = b.channels * taps, columns = pointwise ? 0 : cvp_conv_columns(rows, b.pixels);
     b.lanes = p->channels_last
                   ? cvp_conv_lanes(p, &b.matmul, b.tasks, columns, b.pixels, rows, ocg)
                   : cvp_conv_lanes(p, &b.matmul, b.tasks, columns, rows, b.pixels, ocg);

@@ -45,7 +45,8 @@ static struct blocks plan_blocks(const convop_conv_problem *p)
     int pointwise = cvp_conv_is_pointwise(p);
     b.pixels = pointwise ? cvp_conv_dst_pixels(p)
                          : cvp_conv_pixel_block(p, b.row_block, cvp_conv_dst_pixels(p));
-    b.lanes = cvp_conv_lanes(p, &b.matmul, b.tasks, pointwise ? 0 : b.row_block * b.pixels,
+    b.lanes = cvp_conv_lanes(p, &b.matmul, b.tasks,
+                             pointwise ? 0 : cvp_conv_columns(b.row_block, b.pixels),
                              b.filter_block, b.row_block, b.pixels);
     return b;
 }

@@ -25,11 +25,12 @@ static struct blocks plan_blocks(const convop_conv_problem *p)
         b.pixels = cvp_ceil_div(b.pixels, 2);
     b.per_image = cvp_ceil_div(all, b.pixels);
     b.tasks = p->mb * p->g * b.per_image;
-    b.lanes = p->channels_last
-                  ? cvp_conv_lanes(p, &b.matmul, b.tasks, pointwise ? 0 : b.rows * b.pixels,
-                                   b.pixels, ocg, b.rows)
-                  : cvp_conv_lanes(p, &b.matmul, b.tasks, pointwise ? 0 : b.rows * b.pixels, ocg,
-                                   b.pixels, b.rows);
+    b.lanes = p->channels_last ? cvp_conv_lanes(p, &b.matmul, b.tasks,
+                                                pointwise ? 0 : cvp_conv_columns(b.rows, b.pixels),
+                                                b.pixels, ocg, b.rows)
+                               : cvp_conv_lanes(p, &b.matmul, b.tasks,
+                                                pointwise ? 0 : cvp_conv_columns(b.rows, b.pixels),
+                                                ocg, b.pixels, b.rows);
     return b;
 }
 

@@ -3,6 +3,7 @@
 #ifndef CVP_CONV_MATMUL_H
 #define CVP_CONV_MATMUL_H
 
+#include "src/common/size.h"
 #include "src/operator/convolution/impl.h"
 #include "src/operator/gemm/gemm_tasks.h"
 
@@ -21,6 +22,13 @@ int cvp_conv_lanes_fit(const convop_conv_problem *p, const struct cvp_gemm_lanes
 
 /* Bytes of columns that a lane works on at a time: a share of a second-level cache. */
 #define CONV_COLUMNS_BYTES ((int64_t)512 << 10)
+
+/* Elements of a block of columns; more than any memory has where they overflow. */
+static inline int64_t cvp_conv_columns(int64_t rows, int64_t pixels)
+{
+    int64_t r;
+    return cvp_mul_i64(rows, pixels, &r) ? r : INT64_MAX;
+}
 
 /* Pixels in a block of `rows` rows of columns, between 64 and 1024 and not above `pixels`. */
 int64_t cvp_conv_pixel_block(const convop_conv_problem *p, int64_t rows, int64_t pixels);

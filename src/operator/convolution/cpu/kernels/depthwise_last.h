@@ -292,7 +292,7 @@ static void NAME(last)(const struct cvp_dw_job *job, int64_t begin, int64_t end)
         const SCALAR *image = (const SCALAR *)job->in + n * job->in_stride.n;
         SCALAR *slab = (SCALAR *)job->out + n * job->out_stride.n + z * job->out_stride.d;
         /* A few rows of all channels, then the next: what they share stays in the caches. */
-        int64_t rows = LAST_ROWS * job->h.step;
+        int64_t rows = LAST_ROWS * (job->h.step < job->out_h ? job->h.step : job->out_h);
         for (int64_t y = y0; y < y1; y += rows)
             for (int64_t first = c0; first < c1; first += LANES) {
                 c.out = slab + first;
