@@ -12,7 +12,7 @@
 struct random_graph {
     struct cvp_symbol *symbol;
     int num_args;
-    char names[GRAPH_MAX_ARGS][8];
+    char names[GRAPH_MAX_ARGS][16];
     struct cvp_bind_input inputs[GRAPH_MAX_ARGS];
     struct cvp_bind_request requests[GRAPH_MAX_ARGS];
     uint64_t fill_seed; /* of values, old gradients and heads */

@@ -43,7 +43,7 @@ struct conv_row_set *cvp_conv_row_set_create(size_t room)
     if (!set) return NULL;
     set->room = room;
     set->held = (struct conv_row_entry **)(set + 1);
-    set->at = (const convop_conv_impl **)(set->held + room);
+    set->at = (void *)(set->held + room);
     return set;
 }
 
