@@ -36,14 +36,16 @@ say "2/5 record files"
 for part in train val; do
     if [ ! -s $demo/$part.rec ]; then
         $convop im2rec --list --recursive --no-shuffle $demo/$part $demo/images/$part
-        $convop im2rec --color 1 --encoding .jpg --quality 95 $demo/$part $demo/images/$part
+        # A little larger than the network's input, so that there is room to crop.
+        $convop im2rec --color 1 --encoding .jpg --quality 95 --resize 32 $demo/$part \
+            $demo/images/$part
     fi
 done
 
 say "3/5 training"
 $train --data-train $demo/train.rec --data-val $demo/val.rec --num-examples 4000 \
-    --num-classes 10 --image-shape 3,28,28 --multiplier 0.5 --batch-size 50 \
-    --num-epochs 12 --lr 0.05 --lr-step-epochs 8,10 --mom 0.9 --wd 0.0005 --rgb-mean 33,33,33 \
+    --num-classes 10 --image-shape 3,28,28 --random-crop 1 --multiplier 0.5 --batch-size 50 \
+    --num-epochs 10 --lr 0.05 --lr-step-epochs 6,8 --mom 0.9 --wd 0.0005 --rgb-mean 33,33,33 \
     --rgb-std 78,78,78 --data-nthreads 2 --model-prefix $demo/digits --curves $demo/curves.jsonl
 
 say "4/5 the curves"
