@@ -37,7 +37,10 @@ MOST_TIMES_WORSE = 2.0
 # A peer that breaks off has a defect of its own: the problem is left out, and it is started again.
 # jaxlib 0.10.2 does on about one in 500: its compiler's AlgebraicSimplifier gives some gradients by
 # the data in three dimensions, one of them of size 1, a wrong shape, sees it and ends the process.
-MOST_CRASHES_PERCENT = 1
+MOST_CRASHES_PERCENT = 3
+# Problems on which a peer may be off the loops by itself: PyTorch 2.15's bfloat16 forward is, on some
+# processors with AMX, on about one in 20 of its bfloat16 problems.
+MOST_MISSES_PERCENT = 3
 FAILURES_SHOWN = 10
 
 
@@ -153,7 +156,7 @@ class Comparison:
         """1 if convop and this peer agree."""
         problems = self.draw(name)
         most_crashes = math.ceil(len(problems) * MOST_CRASHES_PERCENT / 100)
-        wrong = compared = 0
+        wrong = compared = missed = 0
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "problems.npz")
             problem.save(path, problems)
@@ -171,16 +174,23 @@ class Comparison:
                 if wrong >= FAILURES_SHOWN:
                     print("further failures are not shown")
                     break
-                bad = 0
-                for child in peer, ours:
+                bad = {peer: 0, ours: 0}
+                for child in bad:
                     found = child.found(i)
                     if found is not None:
-                        bad += self.check(name, child.name, p, expected[i], found)
+                        bad[child] = self.check(name, child.name, p, expected[i], found)
                         compared += child is peer
-                if bad:
+                if any(bad.values()):
                     print(f"    {problem.describe(p)}\n    {self.repeat(name, i)}")
-                wrong += bad
-        print(f"{name}: {compared} problems, {wrong} wrong")
+                # The loops judge both. What a peer alone gets wrong is its own defect, as long as
+                # that is rare: else the comparison says nothing.
+                wrong += bad[ours]
+                missed += bad[peer] > 0
+        if missed > math.ceil(len(problems) * MOST_MISSES_PERCENT / 100):
+            print(f"{name} is off the float64 loops too often")
+            wrong += missed
+        print(f"{name}: {compared} problems, {wrong} wrong"
+              + (f", {missed} that only {name} gets wrong" if missed else ""))
         return wrong == 0
 
     def times_worse(self, dtype, output):
