@@ -3,6 +3,7 @@
 
 #include "src/common/status.h"
 #include "src/common/tensor.h"
+#include "src/operator/call.h"
 #include "src/operator/convolution/infer.h"
 #include "src/operator/convolution/params.h"
 #include "src/operator/convolution/plan.h"
@@ -41,8 +42,9 @@ static convop_status infer_shape(const void *params, int n_in, convop_shape *in,
 
 convop_shape cvp_conv_shape_of(const DLTensor *t)
 {
-    convop_shape s = {.ndim = t->ndim};
-    for (int i = 0; i < t->ndim; i++) s.dim[i] = t->shape[i];
+    convop_shape s;
+    DLDataType dtype;
+    cvp_shape_of(t, &s, &dtype);
     return s;
 }
 
