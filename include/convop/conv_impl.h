@@ -88,6 +88,12 @@ typedef struct convop_conv_impl {
      *  call passes both on. */
     convop_status (*run)(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *workspace);
+
+    /** The time that a call is expected to take, in milliseconds, for the choice among rows where
+     *  nothing was measured. A pure function of the problem, its `isa` and `threads` among it, and
+     *  of the CPU's cache sizes; asked only where it is applicable. NULL: not known; the row is
+     * then chosen by its place in the order. Since 0.1. */
+    double (*estimate)(const convop_conv_problem *p);
 } convop_conv_impl;
 
 /** Adds a row, for all plans made from now on. Rows above CONVOP_LEVEL_BUILTIN are tried before the

@@ -110,6 +110,15 @@ typedef enum convop_conv_direction {
     CONVOP_BWD_B = 3  /* diff_bias */
 } convop_conv_direction;
 
+/** Why the chosen row was chosen. */
+typedef enum convop_conv_choice {
+    CONVOP_CHOICE_NONE = 0,      /* it was not */
+    CONVOP_CHOICE_FORCED = 1,    /* the setting "impl" names it */
+    CONVOP_CHOICE_CACHED = 2,    /* the tuning cache knows the problem (convop/tune.h) */
+    CONVOP_CHOICE_ESTIMATED = 3, /* the cost model expects it to be the fastest */
+    CONVOP_CHOICE_MEASURED = 4   /* it was the fastest just now */
+} convop_conv_choice;
+
 /** An implementation row, for one problem. */
 typedef struct convop_conv_row {
     const char *name; /* "gemm"; of a row that was registered, valid until it is unregistered */
@@ -118,6 +127,9 @@ typedef struct convop_conv_row {
     int chosen;             /* 1: it is the one that a call runs */
     char why_not[120];      /* "" if applicable */
     size_t workspace_bytes; /* scratch that it takes, 0 if not applicable */
+    int choice;             /* convop_conv_choice of the chosen row */
+    double estimated_ms;    /* what the cost model expects; 0: the row has no estimate */
+    double ms;              /* the measured time; 0: not measured */
 } convop_conv_row;
 
 /** Lists the rows of a direction in the order in which they are tried, for one problem.

@@ -3,7 +3,13 @@
  * that over the default. The environment is read at first use; a value that does not parse
  * is an error of the call that needs it, never a silent default.
  *
- *  verbose           0      1: a line for each primitive that ran; 2: and how it was chosen
+ *  verbose           0      1: a line for each primitive that ran; 2: and how it was chosen; 3: and
+ *                           what engines do
+ *  autotune          unset  unset, 0 (off), 1 (limited_workspace), 2 (fastest): convop/tune.h
+ *  cache_dir         ""     folder of the tuning cache; empty: the user's; "none": no file
+ *  tune_budget       1000   milliseconds that measuring one problem may take
+ *  tune_verify       0      1: a row whose result differs does not win
+ *  tune_wait         1      0: a thread that needs what another is measuring takes the estimate
  *  num_threads       0      threads of a parallel loop; 0: as affinity and the cgroup allow
  *  isa               auto   highest instruction set in use: baseline, avx2, avx512 or neon
  *  engine            threaded   kind of a new engine: naive or threaded

@@ -27,6 +27,33 @@ struct DLManagedTensorVersioned {
 };
 #endif
 
+/* The exchange API of DLPack 1.3: a table of C functions that a Python type offers as a capsule
+ * named CVP_DLPACK_EXCHANGE_CAPSULE in its attribute CVP_DLPACK_EXCHANGE_ATTRIBUTE. Objects are
+ * PyObject *. Functions return 0, or -1 with the Python error set; on failure nothing is written.
+ * None of them synchronises a stream. The same ABI as dlpack.h's struct DLPackExchangeAPI, under a
+ * name of ours so that both may be in one file. */
+#define CVP_DLPACK_EXCHANGE_ATTRIBUTE "__dlpack_c_exchange_api__"
+#define CVP_DLPACK_EXCHANGE_CAPSULE   "dlpack_exchange_api"
+
+struct cvp_dlpack_exchange_header {
+    struct {
+        uint32_t major;
+        uint32_t minor;
+    } version;
+    struct cvp_dlpack_exchange_header *previous; /* the table of an older version, or NULL */
+};
+
+struct cvp_dlpack_exchange_api {
+    struct cvp_dlpack_exchange_header header;
+    int (*allocate)(DLTensor *prototype, struct DLManagedTensorVersioned **out, void *error_context,
+                    void (*set_error)(void *error_context, const char *kind, const char *message));
+    int (*from_object)(void *object, struct DLManagedTensorVersioned **out);
+    int (*to_object)(struct DLManagedTensorVersioned *tensor,
+                     void **out_object);                /* takes it over */
+    int (*view_of_object)(void *object, DLTensor *out); /* borrowed from the object; may be NULL */
+    int (*current_stream)(DLDeviceType device_type, int32_t device_id, void **out_stream);
+};
+
 #ifdef DLPACK_FLAG_BITMASK_READ_ONLY
 _Static_assert(CVP_DLPACK_READ_ONLY == DLPACK_FLAG_BITMASK_READ_ONLY, "the flag of dlpack.h");
 #endif
@@ -53,6 +80,10 @@ CVP_DLPACK_AT(struct DLManagedTensorVersioned, manager_ctx, 8);
 CVP_DLPACK_AT(struct DLManagedTensorVersioned, deleter, 16);
 CVP_DLPACK_AT(struct DLManagedTensorVersioned, flags, 24);
 CVP_DLPACK_AT(struct DLManagedTensorVersioned, dl_tensor, 32);
+_Static_assert(sizeof(struct cvp_dlpack_exchange_api) == 56, "DLPackExchangeAPI");
+CVP_DLPACK_AT(struct cvp_dlpack_exchange_api, allocate, 16);
+CVP_DLPACK_AT(struct cvp_dlpack_exchange_api, view_of_object, 40);
+CVP_DLPACK_AT(struct cvp_dlpack_exchange_api, current_stream, 48);
 #endif
 #undef CVP_DLPACK_AT
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/common/epoch.h"
 #include "src/common/lock.h"
 #include "src/common/status.h"
 #include "src/common/text.h"
@@ -29,7 +30,17 @@ struct setting {
 static const char *const engines[] = {"naive", "threaded", NULL};
 static const char *const isas[] = {"auto", "baseline", "avx2", "avx512", "neon", NULL};
 
+static const char *const autotunes[] = {"unset", "0", "1", "2", NULL};
+
 static const struct setting table[CVP_SETTING_COUNT] = {
+    [CVP_SETTING_AUTOTUNE] = {"autotune", "CONVOP_AUTOTUNE",
+                              "Whether rows compete by measurement: 0 off, 1 within the workspace "
+                              "limit, 2 the fastest.",
+                              "unset, 0, 1, 2", "unset", CHOICE, CVP_AUTOTUNE_UNSET,
+                              CVP_AUTOTUNE_FASTEST, autotunes},
+    [CVP_SETTING_CACHE_DIR] = {"cache_dir", "CONVOP_CACHE_DIR",
+                               "The folder of the tuning cache; empty: the user's cache folder.",
+                               "a path, or none", "", TEXT, 0, 0, NULL},
     [CVP_SETTING_DETERMINISTIC] = {"deterministic", "CONVOP_DETERMINISTIC",
                                    "Whether the same inputs give the same bits, whatever the "
                                    "number of threads.",
@@ -48,9 +59,20 @@ static const struct setting table[CVP_SETTING_COUNT] = {
     [CVP_SETTING_OPENBLAS_LIBRARY] = {"openblas_library", "CONVOP_OPENBLAS_LIBRARY",
                                       "The OpenBLAS to open; empty: the system's.",
                                       "a path, a soname, or none", "", TEXT, 0, 0, NULL},
+    [CVP_SETTING_TUNE_BUDGET] = {"tune_budget", "CONVOP_TUNE_BUDGET",
+                                 "Milliseconds that measuring one problem may take.", "1..3600000",
+                                 "1000", NUMBER, 1, 3600000, NULL},
+    [CVP_SETTING_TUNE_VERIFY] = {"tune_verify", "CONVOP_TUNE_VERIFY",
+                                 "Whether a row must give the first one's result to win.", "0..1",
+                                 "0", NUMBER, 0, 1, NULL},
+    [CVP_SETTING_TUNE_WAIT] = {"tune_wait", "CONVOP_TUNE_WAIT",
+                               "Whether a thread waits for what another is measuring; 0: it takes "
+                               "the estimate.",
+                               "0..1", "1", NUMBER, 0, 1, NULL},
     [CVP_SETTING_VERBOSE] = {"verbose", "CONVOP_VERBOSE",
-                             "1: a line for each primitive that ran; 2: and how it was chosen.",
-                             "0..2", "0", NUMBER, 0, 2, NULL},
+                             "1: a line for each primitive that ran; 2: and how it was chosen; "
+                             "3: and what engines do.",
+                             "0..3", "0", NUMBER, 0, 3, NULL},
 };
 
 /* Guarded by CVP_LOCK_SETTINGS. Texts are cut off one byte too late, so that a long one shows. */
@@ -228,6 +250,7 @@ convop_status convop_set(const char *name, const char *value)
     if (value != NULL) snprintf(texts.of[i].call, sizeof(texts.of[i].call), "%s", value);
     refresh(i);
     cvp_unlock(CVP_LOCK_SETTINGS);
+    cvp_epoch_advance();
     return CONVOP_OK;
 }
 
