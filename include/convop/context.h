@@ -89,7 +89,8 @@ typedef struct convop_exec {
         sizeof(convop_exec), NULL, NULL, NULL, 0, 0                                                \
     }
 
-/** Gives memory that the process default allocator keeps for later back to the system.
+/** Gives memory that the process default allocator keeps for later back to the system, and forgets
+ *  the plans that are kept for calls like earlier ones.
  *  @return bytes given back. Thread-safe. Since 0.1. */
 CONVOP_API size_t convop_trim(void);
 

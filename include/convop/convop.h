@@ -15,6 +15,7 @@
 #include "convop/plugin.h"
 #include "convop/registry.h"
 #include "convop/settings.h"
+#include "convop/stages.h"
 #include "convop/tune.h"
 #include "convop/version.h"
 

@@ -7,6 +7,7 @@
  *                           what engines do
  *  autotune          unset  unset, 0 (off), 1 (limited_workspace), 2 (fastest): convop/tune.h
  *  cache_dir         ""     folder of the tuning cache; empty: the user's; "none": no file
+ *  tune_batch_bucket 0      1: batches up to the same power of two share what was measured
  *  tune_budget       1000   milliseconds that measuring one problem may take
  *  tune_verify       0      1: a row whose result differs does not win
  *  tune_wait         1      0: a thread that needs what another is measuring takes the estimate

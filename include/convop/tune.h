@@ -43,6 +43,9 @@ typedef struct convop_tune_record {
 
 /* ---- the cache ------------------------------------------------------------------------------ */
 
+/** The format of the files that this version writes, and the latest that it reads. */
+#define CONVOP_TUNE_FORMAT 1
+
 /** What a reading of a file found. */
 typedef struct convop_tune_counts {
     size_t struct_size;

@@ -254,8 +254,3 @@ void cvp_pool_usage(size_t *used, size_t *kept)
     *kept = pool.kept;
     cvp_unlock(CVP_LOCK_BUFFERS);
 }
-
-size_t convop_trim(void)
-{
-    return cvp_pool_trim();
-}

@@ -1,4 +1,5 @@
-/* Element types. Codes are DLPack's; bool is newer than some headers that convop is built with. */
+/* Element types. Codes are DLPack 1.3's; the header that convop is built with may be older and lack
+ * the names. */
 #include <stdio.h>
 
 #include "src/common/status.h"
@@ -18,9 +19,27 @@ static const char *const names[CODES] = {
     [BFLOAT] = "bfloat", [COMPLEX] = "complex", [BOOL] = "bool",
 };
 
+/* Types that DLPack 1.1 added: known by name, so that the refusal can say it, and nothing more. */
+static const char *const small_names[] = {
+    [7] = "float8_e3m4",      [8] = "float8_e4m3",      [9] = "float8_e4m3b11fnuz",
+    [10] = "float8_e4m3fn",   [11] = "float8_e4m3fnuz", [12] = "float8_e5m2",
+    [13] = "float8_e5m2fnuz", [14] = "float8_e8m0fnu",  [15] = "float6_e2m3fn",
+    [16] = "float6_e3m2fn",   [17] = "float4_e2m1fn",
+};
+
 convop_status cvp_dtype_check(const char *op, const char *name, DLDataType dtype)
 {
     char text[16];
+    if (dtype.code < sizeof(small_names) / sizeof(small_names[0]) && small_names[dtype.code])
+        return convop_fail(CONVOP_E_UNSUPPORTED,
+                           "%s: %s has type %s; types below 16 bits are "
+                           "integers and bool here",
+                           op, name, small_names[dtype.code]);
+    if (dtype.code == HANDLE)
+        return convop_fail(CONVOP_E_INVALID,
+                           "%s: %s has the opaque type, whose elements mean "
+                           "nothing here",
+                           op, name);
     if (dtype.lanes != 1)
         return convop_fail(CONVOP_E_INVALID, "%s: %s has type %s with %d lanes, want 1", op, name,
                            cvp_dtype_name(dtype, text), dtype.lanes);

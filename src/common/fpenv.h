@@ -16,8 +16,8 @@ static inline unsigned cvp_fpenv_enter(void)
 
 static inline void cvp_fpenv_leave(unsigned old)
 {
-    unsigned flags = _mm_getcsr() & 0x3f;
-    if (_mm_getcsr() != (old | flags)) _mm_setcsr(old | flags);
+    unsigned now = _mm_getcsr(), theirs = old | (now & 0x3f);
+    if (now != theirs) _mm_setcsr(theirs); /* a write costs ten reads */
 }
 #elif defined(__aarch64__)
 static inline unsigned cvp_fpenv_enter(void)

@@ -25,54 +25,61 @@ struct setting {
     enum kind kind;
     int min, max;               /* NUMBER: both allowed. CHOICE: min is the first choice's value */
     const char *const *choices; /* CHOICE: ends with NULL */
+    const char *const *words;   /* CHOICE: a second name of each choice, or NULL */
 };
 
 static const char *const engines[] = {"naive", "threaded", NULL};
 static const char *const isas[] = {"auto", "baseline", "avx2", "avx512", "neon", NULL};
 
+/* As digits, and by the words of the operator's parameter. */
 static const char *const autotunes[] = {"unset", "0", "1", "2", NULL};
+static const char *const autotune_words[] = {"unset", "off", "limited_workspace", "fastest"};
 
 static const struct setting table[CVP_SETTING_COUNT] = {
     [CVP_SETTING_AUTOTUNE] = {"autotune", "CONVOP_AUTOTUNE",
                               "Whether rows compete by measurement: 0 off, 1 within the workspace "
                               "limit, 2 the fastest.",
-                              "unset, 0, 1, 2", "unset", CHOICE, CVP_AUTOTUNE_UNSET,
-                              CVP_AUTOTUNE_FASTEST, autotunes},
+                              "unset, 0 (off), 1 (limited_workspace), 2 (fastest)", "unset", CHOICE,
+                              CVP_AUTOTUNE_UNSET, CVP_AUTOTUNE_FASTEST, autotunes, autotune_words},
     [CVP_SETTING_CACHE_DIR] = {"cache_dir", "CONVOP_CACHE_DIR",
                                "The folder of the tuning cache; empty: the user's cache folder.",
-                               "a path, or none", "", TEXT, 0, 0, NULL},
+                               "a path, or none", "", TEXT, 0, 0, NULL, NULL},
     [CVP_SETTING_DETERMINISTIC] = {"deterministic", "CONVOP_DETERMINISTIC",
                                    "Whether the same inputs give the same bits, whatever the "
                                    "number of threads.",
-                                   "0..1", "1", NUMBER, 0, 1, NULL},
+                                   "0..1", "1", NUMBER, 0, 1, NULL, NULL},
     [CVP_SETTING_ENGINE] = {"engine", "CONVOP_ENGINE", "The kind of a new engine.",
-                            "naive, threaded", "threaded", CHOICE, 0, 1, engines},
+                            "naive, threaded", "threaded", CHOICE, 0, 1, engines, NULL},
     [CVP_SETTING_IMPL] = {"impl", "CONVOP_IMPL",
                           "The implementation row to run, where one has that name, or nothing.",
-                          "the name of a row", "", TEXT, 0, 0, NULL},
+                          "the name of a row", "", TEXT, 0, 0, NULL, NULL},
     [CVP_SETTING_ISA] = {"isa", "CONVOP_ISA", "The highest instruction set in use.",
                          "auto, baseline, avx2, avx512, neon", "auto", CHOICE, CVP_ISA_AUTO,
-                         CVP_ISA_NEON, isas},
+                         CVP_ISA_NEON, isas, NULL},
     [CVP_SETTING_NUM_THREADS] = {"num_threads", "CONVOP_NUM_THREADS",
                                  "Threads of a parallel loop; 0: as affinity and the cgroup allow.",
-                                 "0..4096", "0", NUMBER, 0, 4096, NULL},
+                                 "0..4096", "0", NUMBER, 0, 4096, NULL, NULL},
     [CVP_SETTING_OPENBLAS_LIBRARY] = {"openblas_library", "CONVOP_OPENBLAS_LIBRARY",
                                       "The OpenBLAS to open; empty: the system's.",
-                                      "a path, a soname, or none", "", TEXT, 0, 0, NULL},
+                                      "a path, a soname, or none", "", TEXT, 0, 0, NULL, NULL},
+    [CVP_SETTING_TUNE_BATCH_BUCKET] = {"tune_batch_bucket", "CONVOP_TUNE_BATCH_BUCKET",
+                                       "Whether batches up to the same power of two share what "
+                                       "was measured.",
+                                       "0..1", "0", NUMBER, 0, 1, NULL, NULL},
     [CVP_SETTING_TUNE_BUDGET] = {"tune_budget", "CONVOP_TUNE_BUDGET",
                                  "Milliseconds that measuring one problem may take.", "1..3600000",
-                                 "1000", NUMBER, 1, 3600000, NULL},
+                                 "1000", NUMBER, 1, 3600000, NULL, NULL},
     [CVP_SETTING_TUNE_VERIFY] = {"tune_verify", "CONVOP_TUNE_VERIFY",
                                  "Whether a row must give the first one's result to win.", "0..1",
-                                 "0", NUMBER, 0, 1, NULL},
+                                 "0", NUMBER, 0, 1, NULL, NULL},
     [CVP_SETTING_TUNE_WAIT] = {"tune_wait", "CONVOP_TUNE_WAIT",
                                "Whether a thread waits for what another is measuring; 0: it takes "
                                "the estimate.",
-                               "0..1", "1", NUMBER, 0, 1, NULL},
+                               "0..1", "1", NUMBER, 0, 1, NULL, NULL},
     [CVP_SETTING_VERBOSE] = {"verbose", "CONVOP_VERBOSE",
                              "1: a line for each primitive that ran; 2: and how it was chosen; "
                              "3: and what engines do.",
-                             "0..3", "0", NUMBER, 0, 3, NULL},
+                             "0..3", "0", NUMBER, 0, 3, NULL, NULL},
 };
 
 /* Guarded by CVP_LOCK_SETTINGS. Texts are cut off one byte too late, so that a long one shows. */
@@ -111,7 +118,8 @@ static int parse(const struct setting *s, const char *text, int *value)
         return strlen(text) < TEXT_SIZE;
     }
     for (int i = 0; s->choices[i] != NULL; i++) {
-        if (strcmp(text, s->choices[i]) == 0) {
+        if (strcmp(text, s->choices[i]) == 0 ||
+            (s->words != NULL && strcmp(text, s->words[i]) == 0)) {
             *value = s->min + i;
             return 1;
         }
@@ -279,6 +287,8 @@ convop_status convop_setting_at(size_t index, convop_setting_info *info)
     struct cvp_text out = cvp_text_in(all.value, sizeof(all.value));
     if (good && s->kind == NUMBER) {
         cvp_text_add(&out, "%d", value);
+    } else if (good && s->kind == CHOICE) {
+        cvp_text_add(&out, "%s", s->choices[value - s->min]);
     } else {
         cvp_text_add(&out, "%s", text);
     }

@@ -119,8 +119,8 @@ static convop_status check_strides(const char *op, const char *name, const DLTen
                            dims(&strides, t->ndim, t->strides));
     if (role == CVP_OUTPUT && !is_nested(t))
         return convop_fail(CONVOP_E_INVALID,
-                           "%s: %s has shape %s and strides %s, so its elements overlap; an output "
-                           "must not",
+                           "%s: %s has shape %s and strides %s, so its elements overlap or "
+                           "interleave; those of an output must not",
                            op, name, dims(&shape, t->ndim, t->shape),
                            dims(&strides, t->ndim, t->strides));
     return CONVOP_OK;
@@ -183,6 +183,15 @@ void *cvp_tensor_data(const DLTensor *t)
 {
     /* Of an empty tensor the pointer may be NULL, and is not to be read. */
     return t->data == NULL ? NULL : (char *)t->data + t->byte_offset;
+}
+
+struct cvp_extent cvp_tensor_extent(const DLTensor *t)
+{
+    int64_t last;
+    if (is_empty(t)) return (struct cvp_extent){0, 0};
+    (void)reach(t, &last);
+    size_t size = cvp_dtype_size(t->dtype);
+    return (struct cvp_extent){((size_t)last + 1) * size, size - 1};
 }
 
 int64_t cvp_tensor_elements(const DLTensor *t)

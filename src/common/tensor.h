@@ -36,6 +36,24 @@ void cvp_tensor_strides(const DLTensor *t, int64_t *strides); /* compact where N
                                                           dimensions of size <= 1 made canonical */
 int cvp_tensor_is_compact(const DLTensor *t);                 /* row-major without gaps */
 
+/* What an address must satisfy, for tensors whose shape, strides and dtype are known. */
+struct cvp_extent {
+    size_t bytes; /* from the first to the last element; 0: empty, the address is not looked at */
+    size_t align_mask; /* bits of the address that must be 0 */
+};
+
+struct cvp_extent cvp_tensor_extent(const DLTensor *t);
+
+/* 1 if the memory of a tensor of that extent is there and aligned; it is then [*begin, *end). */
+static inline int cvp_extent_place(const struct cvp_extent *extent, const DLTensor *t,
+                                   uintptr_t *begin, uintptr_t *end)
+{
+    *begin = *end = 0;
+    if (extent->bytes == 0) return 1;
+    return t->data && !__builtin_add_overflow((uintptr_t)t->data, t->byte_offset, begin) &&
+           !(*begin & extent->align_mask) && !__builtin_add_overflow(*begin, extent->bytes, end);
+}
+
 size_t cvp_dtype_size(DLDataType dtype); /* bytes of one element; 0: not whole bytes */
 int cvp_dtype_equal(DLDataType a, DLDataType b);
 const char *cvp_dtype_name(DLDataType dtype, char text[16]); /* "float32" */

@@ -25,6 +25,32 @@ void cvp_text_add(struct cvp_text *text, const char *format, ...)
     if (length > 0) text->need += (size_t)length;
 }
 
+static void put(struct cvp_text *text, const char *what, size_t length)
+{
+    if (text->need < text->size) {
+        size_t left = text->size - text->need - 1, some = length < left ? length : left;
+        memcpy(text->at + text->need, what, some);
+        text->at[text->need + some] = '\0';
+    }
+    text->need += length;
+}
+
+void cvp_text_put(struct cvp_text *text, const char *what)
+{
+    put(text, what, strlen(what));
+}
+
+void cvp_text_put_int(struct cvp_text *text, int64_t value)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do digits[--at] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0) digits[--at] = '-';
+    put(text, digits + at, sizeof(digits) - at);
+}
+
 void cvp_text_add_dims(struct cvp_text *text, int ndim, const int64_t *dim)
 {
     cvp_text_add(text, "(");

@@ -9,6 +9,11 @@
 #include "src/engine/context.h"
 #include <string.h>
 
+static int is_cpu(DLDevice device)
+{
+    return device.device_type == kDLCPU || device.device_type == kDLCUDAHost;
+}
+
 convop_array *cvp_array_new(const DLTensor *checked)
 {
     convop_array *array = cvp_calloc(1, sizeof(*array));
@@ -19,6 +24,8 @@ convop_array *cvp_array_new(const DLTensor *checked)
     array->view = from;
     array->view.data = cvp_tensor_data(checked);
     array->view.byte_offset = 0;
+    /* Some producers number the CPU; some consumers refuse any number but 0. */
+    if (is_cpu(from.device)) array->view.device.device_id = 0;
     array->view.shape = NULL;
     array->view.strides = NULL;
     if (from.ndim > 0) {
@@ -28,6 +35,32 @@ convop_array *cvp_array_new(const DLTensor *checked)
         array->view.strides = array->strides;
     }
     return array;
+}
+
+convop_status cvp_array_alloc(const char *function, const convop_context *context,
+                              const DLTensor *checked, convop_array **out)
+{
+    DLTensor compact = *checked;
+    compact.strides = NULL;
+    compact.data = NULL;
+    compact.byte_offset = 0;
+    size_t bytes = cvp_tensor_bytes(checked);
+    convop_array *array = cvp_array_new(&compact);
+    if (array == NULL)
+        return convop_fail(CONVOP_E_NO_MEMORY, "%s: no memory for the array", function);
+    if (bytes > 0) {
+        /* The process default has no hooks, so NULL need not be resolved. */
+        if (context != NULL) array->owner.hooks = context->allocator;
+        array->owner.bytes = bytes;
+        array->owner.buffer = cvp_buffer_alloc(&array->owner.hooks, bytes);
+        if (array->owner.buffer == NULL) {
+            cvp_free(array);
+            return convop_fail(CONVOP_E_NO_MEMORY, "%s: no memory for %zu bytes", function, bytes);
+        }
+        array->view.data = array->owner.buffer;
+    }
+    *out = array;
+    return CONVOP_OK;
 }
 
 /* The checks of convop_array_create. *t borrows `sizes`, a copy of shape: a DLTensor's shape is
@@ -52,25 +85,8 @@ convop_status convop_array_create(const convop_context *context, DLDataType dtyp
     *out = NULL;
     CVP_RETURN_IF_ERROR(describe(dtype, ndim, shape, sizes, &t));
 
-    size_t bytes = cvp_tensor_bytes(&t);
-    convop_array *array = cvp_array_new(&t);
-    if (array == NULL)
-        return convop_fail(CONVOP_E_NO_MEMORY, "convop_array_create: no memory for the array");
-    /* Of an empty array the pointer is NULL, as DLPack wants it. */
-    if (bytes > 0) {
-        /* The process default has no hooks, so NULL need not be resolved. */
-        if (context != NULL) array->owner.hooks = context->allocator;
-        array->owner.bytes = bytes;
-        array->owner.buffer = cvp_buffer_alloc(&array->owner.hooks, bytes);
-        if (array->owner.buffer == NULL) {
-            cvp_free(array);
-            return convop_fail(CONVOP_E_NO_MEMORY, "convop_array_create: no memory for %zu bytes",
-                               bytes);
-        }
-        memset(array->owner.buffer, 0, bytes);
-        array->view.data = array->owner.buffer;
-    }
-    *out = array;
+    CVP_RETURN_IF_ERROR(cvp_array_alloc("convop_array_create", context, &t, out));
+    if ((*out)->owner.buffer != NULL) memset((*out)->owner.buffer, 0, (*out)->owner.bytes);
     return CONVOP_OK;
 }
 
@@ -115,7 +131,8 @@ convop_status convop_array_writable(convop_array *array, DLTensor **out)
     *out = NULL;
     if (array == NULL) return convop_fail(CONVOP_E_INVALID, "convop_array_writable: array is NULL");
     if (array->read_only)
-        return convop_fail(CONVOP_E_INVALID, "convop_array_writable: array is read-only");
+        return convop_fail(CONVOP_E_INVALID,
+                           "convop_array_writable: array is read-only, so it cannot be an output");
     CVP_RETURN_IF_ERROR(
         cvp_tensor_check("convop_array_writable", "array", &array->view, CVP_OUTPUT));
     *out = &array->view;

@@ -18,7 +18,8 @@ struct cvp_array_owner {
 struct convop_array {
     atomic_size_t references;
     int read_only;
-    DLTensor view; /* byte_offset 0; shape and strides are those below, NULL if ndim is 0 */
+    DLTensor view; /* byte_offset 0, device_id 0 for memory of the CPU; shape and strides are those
+                      below, NULL if ndim is 0 */
     int64_t shape[CONVOP_MAX_DIMS];
     int64_t strides[CONVOP_MAX_DIMS];
     struct cvp_array_owner owner;
@@ -28,5 +29,11 @@ struct convop_array {
  * canonical: byte_offset taken into data, strides filled in and, where a size is 0 or 1 or the
  * tensor is empty, those of compact memory. NULL when there is no memory. */
 convop_array *cvp_array_new(const DLTensor *checked);
+
+/* The same with memory of its own, whose contents are undefined: compact, 64-byte aligned, from the
+ * context's hooks. Of an empty array the pointer is NULL, as DLPack wants it. `checked` is on the
+ * CPU; its strides and data do not count. `function` is for the text. */
+convop_status cvp_array_alloc(const char *function, const convop_context *context,
+                              const DLTensor *checked, convop_array **out);
 
 #endif

@@ -12,6 +12,13 @@
 /* Made at first use and never freed: a host's threads may still compute while the process ends. */
 static _Atomic(convop_context *) process_default;
 
+static _Atomic uint64_t num_made;
+
+static uint64_t next_serial(void)
+{
+    return atomic_fetch_add_explicit(&num_made, 1, memory_order_relaxed) + 1;
+}
+
 /* Two threads may make one each; the first to put it there wins. No lock: a child that is forked
  * meanwhile finds either the context or none. */
 static convop_status make_default(const convop_context **out)
@@ -24,6 +31,7 @@ static convop_status make_default(const convop_context **out)
         cvp_free(context);
         return convop_fail(CONVOP_E_NO_MEMORY, "process default context: %d threads", threads);
     }
+    context->serial = next_serial();
     context->num_threads = threads;
     context->own_pool = 1;
     convop_context *there = NULL;
@@ -86,6 +94,7 @@ static convop_status choose_pool(convop_context *context, int asked)
 
 static convop_status fill(convop_context *context, const convop_context_options *options)
 {
+    context->serial = next_serial();
     context->allocator = options->allocator;
     context->parallel_for = options->parallel_for;
     context->parallel_for_user = options->parallel_for_user;

@@ -9,6 +9,7 @@ struct cvp_pool;
 
 /* Immutable after create. */
 struct convop_context {
+    uint64_t serial; /* no other context of the process ever has it */
     int num_threads;
     convop_allocator allocator;       /* alloc NULL: the pooled one */
     convop_parallel_for parallel_for; /* NULL: pool */

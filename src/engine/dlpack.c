@@ -97,9 +97,12 @@ static struct export *begin_export(const char *function, convop_array *array)
     return export;
 }
 
+/* Pinned memory goes out as the CPU's: it is that as well, and most consumers know no pinned one.
+ */
 static DLTensor exported_view(struct export *export)
 {
     DLTensor view = export->array->view;
+    if (view.device.device_type == kDLCUDAHost) view.device.device_type = kDLCPU;
     if (view.ndim > 0) {
         view.shape = export->shape;
         view.strides = export->strides;

@@ -7,6 +7,7 @@
 #include "src/common/settings.h"
 #include "src/common/status.h"
 #include "src/engine/engine_internal.h"
+#include "src/engine/events.h"
 #include "src/engine/prepared.h"
 #include "src/engine/thread.h"
 
@@ -259,6 +260,7 @@ convop_status convop_engine_push(convop_engine *engine, const convop_task *task)
     convop_task t = CONVOP_TASK_INIT;
     CVP_RETURN_IF_ERROR(cvp_read_struct(&t, sizeof(t), task, "convop_engine_push: task"));
     CVP_RETURN_IF_ERROR(check_task(&t));
+    cvp_event_push(engine, t.name);
     CVP_RETURN_IF_ERROR(enter(engine, "convop_engine_push"));
     struct cvp_task *made = cvp_task_make(&t);
     convop_status status =
@@ -297,6 +299,7 @@ convop_status cvp_prepared_create(convop_engine *engine, const convop_task *task
 
 convop_status cvp_prepared_push(convop_engine *engine, struct cvp_task *task)
 {
+    cvp_event_push(engine, task->name);
     CVP_RETURN_IF_ERROR(enter(engine, "cvp_prepared_push"));
     task->next = NULL;
     cvp_task_enter(engine, task);
@@ -327,6 +330,7 @@ static convop_status report(const struct cvp_error *error)
 
 convop_status convop_engine_wait(convop_engine *engine, convop_var var)
 {
+    cvp_event_wait(engine, var);
     CVP_RETURN_IF_ERROR(enter_wait(engine, "convop_engine_wait"));
     struct cvp_var *v;
     convop_status status = find(engine, "convop_engine_wait", var, &v);
@@ -344,6 +348,7 @@ convop_status convop_engine_wait(convop_engine *engine, convop_var var)
 
 convop_status convop_engine_wait_all(convop_engine *engine)
 {
+    cvp_event_wait(engine, 0);
     CVP_RETURN_IF_ERROR(enter_wait(engine, "convop_engine_wait_all"));
     wait_for_tasks(engine, engine->pushed);
     const struct cvp_error *error = NULL;

@@ -8,6 +8,7 @@
 
 #include "src/common/fpenv.h"
 #include "src/common/size.h"
+#include "src/common/stage.h"
 #include "src/engine/context.h"
 #include "src/engine/pool.h"
 
@@ -17,6 +18,7 @@ struct loop {
     void *arg;
     int64_t n;
     int64_t shares; /* a claim takes this part of what is left */
+    int stage;      /* of the caller, and so of every lane */
     char gap1[64];
     _Atomic int64_t next; /* items below it are taken; <= n */
     char gap2[64];
@@ -45,8 +47,10 @@ static void run_lane(void *arg, int lane)
     struct loop *loop = arg;
     int outer = inside;
     inside = 1;
+    int stage = cvp_stage_enter(loop->stage);
     int64_t begin, end;
     while (claim(loop, &begin, &end)) loop->body(loop->arg, lane, begin, end);
+    cvp_stage_leave(stage);
     inside = outer;
 }
 
@@ -76,11 +80,14 @@ void cvp_parallel_on(const convop_context *context, int max_lanes, int64_t n, cv
     int lanes = (int)cvp_min_i64(cvp_min_i64(c->num_threads, max_lanes), n);
     struct loop loop = {.body = body, .arg = arg, .n = n, .shares = 2 * (int64_t)lanes};
     atomic_init(&loop.next, 0);
-    if (c->parallel_for != NULL) {
+    int ran = 1;
+    loop.stage = cvp_stage_enter(CONVOP_STAGE_THREADS);
+    if (c->parallel_for != NULL)
         c->parallel_for(c->parallel_for_user, lanes, run_host_lane, &loop);
-    } else if (!cvp_pool_run(c->pool, lanes, run_lane, &loop)) {
-        body(arg, 0, 0, n);
-    }
+    else
+        ran = cvp_pool_run(c->pool, lanes, run_lane, &loop);
+    cvp_stage_leave(loop.stage);
+    if (!ran) body(arg, 0, 0, n);
 }
 
 void convop_parallel(const convop_context *context, int64_t n,

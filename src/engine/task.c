@@ -7,6 +7,7 @@
 #include "src/common/size.h"
 #include "src/common/status.h"
 #include "src/engine/engine_internal.h"
+#include "src/engine/events.h"
 
 #define NO_TEXT   "no text"
 #define TEXT_SIZE 1024 /* of the thread's error text */
@@ -142,9 +143,11 @@ static void call_back(const convop_engine *engine, struct cvp_task *task, int ru
     snprintf(before, sizeof(before), "%s", convop_last_error());
     innermost = &scope;
     if (run) {
+        double start = cvp_event_start(engine, task->name);
         convop_fail(CONVOP_OK, NO_TEXT);
         *status = task->run(task->user);
         snprintf(text, TEXT_SIZE, "%s", convop_last_error());
+        if (!engine->forked) cvp_event_end(engine, task->name, *status, start);
     }
     if (!engine->forked && task->destroy != NULL) task->destroy(task->user);
     innermost = scope.outer;

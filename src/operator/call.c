@@ -6,6 +6,7 @@
 #include "src/common/alloc.h"
 #include "src/common/fpenv.h"
 #include "src/common/size.h"
+#include "src/common/stage.h"
 #include "src/common/status.h"
 #include "src/engine/context.h"
 #include "src/registry/registry_internal.h"
@@ -161,24 +162,20 @@ static convop_status check_shapes(const struct cvp_call *call)
                         type_in, type_out);
 }
 
-convop_status cvp_call_init(struct cvp_call *call, const convop_op *op, const void *params,
-                            int num_inputs, const DLTensor *const *inputs, int num_outputs,
-                            DLTensor *const *outputs, const convop_request *requests,
-                            const convop_context *context)
+int cvp_call_fill(struct cvp_call *call, const convop_op *op, const void *params, int num_inputs,
+                  const DLTensor *const *inputs, int num_outputs, DLTensor *const *outputs,
+                  const convop_request *requests, const convop_context *context)
 {
-    *call = (struct cvp_call){.op = op};
-    CVP_RETURN_IF_ERROR(check_counts(op, params, num_inputs, num_outputs));
-    if ((num_inputs > 0 && !inputs) || (num_outputs > 0 && !outputs))
-        return convop_fail(CONVOP_E_INVALID, "%s: the array of %s is NULL", op->name,
-                           num_inputs > 0 && !inputs ? "inputs" : "outputs");
+    if ((unsigned)num_inputs > CVP_MAX_ARGS || (unsigned)num_outputs > CVP_MAX_ARGS ||
+        (num_inputs > 0 && !inputs) || (num_outputs > 0 && !outputs))
+        return 0;
     for (int i = 0; i < num_outputs; i++) {
         call->requests[i] = requests ? requests[i] : CONVOP_REQ_WRITE;
-        if ((unsigned)call->requests[i] > CONVOP_REQ_ADD)
-            return convop_fail(CONVOP_E_INVALID,
-                               "%s: request %d for %s, allowed is 0..3 (null, write, inplace, add)",
-                               op->name, (int)call->requests[i], op->outputs[i].name);
+        if ((unsigned)call->requests[i] > CONVOP_REQ_ADD) return 0;
         call->outputs[i] = cvp_call_wants(call, i) ? outputs[i] : NULL;
     }
+    call->op = op;
+    call->optional_inputs = 0;
     call->args = (convop_op_args){
         .struct_size = sizeof call->args,
         .params = params,
@@ -190,7 +187,53 @@ convop_status cvp_call_init(struct cvp_call *call, const convop_op *op, const vo
         .context = context,
         .workspace_limit = SIZE_MAX,
     };
-    return CONVOP_OK;
+    return 1;
+}
+
+convop_status cvp_call_init(struct cvp_call *call, const convop_op *op, const void *params,
+                            int num_inputs, const DLTensor *const *inputs, int num_outputs,
+                            DLTensor *const *outputs, const convop_request *requests,
+                            const convop_context *context)
+{
+    CVP_RETURN_IF_ERROR(check_counts(op, params, num_inputs, num_outputs));
+    if (cvp_call_fill(call, op, params, num_inputs, inputs, num_outputs, outputs, requests,
+                      context))
+        return CONVOP_OK;
+    if ((num_inputs > 0 && !inputs) || (num_outputs > 0 && !outputs))
+        return convop_fail(CONVOP_E_INVALID, "%s: the array of %s is NULL", op->name,
+                           num_inputs > 0 && !inputs ? "inputs" : "outputs");
+    int i = 0;
+    while ((unsigned)requests[i] <= CONVOP_REQ_ADD) i++;
+    return convop_fail(CONVOP_E_INVALID,
+                       "%s: request %d for %s, allowed is 0..3 (null, write, inplace, add)",
+                       op->name, (int)requests[i], op->outputs[i].name);
+}
+
+void cvp_call_extents(const struct cvp_call *call, struct cvp_extent *extents)
+{
+    const convop_op_args *a = &call->args;
+    for (int i = 0; i < a->num_inputs + a->num_outputs; i++) {
+        const DLTensor *t = i < a->num_inputs ? a->inputs[i] : a->outputs[i - a->num_inputs];
+        extents[i] = t ? cvp_tensor_extent(t) : (struct cvp_extent){0, 0};
+    }
+}
+
+int cvp_call_addresses_fit(const struct cvp_call *call, const struct cvp_extent *extents)
+{
+    const convop_op_args *a = &call->args;
+    const int num_inputs = a->num_inputs, n = num_inputs + a->num_outputs;
+    uintptr_t begin[2 * CVP_MAX_ARGS], end[2 * CVP_MAX_ARGS];
+    for (int i = 0; i < n; i++) {
+        const DLTensor *t = i < num_inputs ? a->inputs[i] : a->outputs[i - num_inputs];
+        if (!cvp_extent_place(&extents[i], t, &begin[i], &end[i])) return 0;
+        /* What is written lies apart from all before it, and what is read from what is written. */
+        int written = i >= num_inputs || call->op->mutated_inputs >> i & 1;
+        for (int j = 0; j < i; j++)
+            if ((written || call->op->mutated_inputs >> j & 1) && begin[i] < end[j] &&
+                begin[j] < end[i])
+                return 0;
+    }
+    return 1;
 }
 
 convop_status cvp_call_check_tensors(const struct cvp_call *call)
@@ -220,9 +263,11 @@ void *cvp_call_workspace(const convop_exec *exec, size_t *bytes)
 
 convop_status cvp_call_plan(const struct cvp_call *call, void *plan, size_t *workspace_bytes)
 {
+    int outer = cvp_stage_enter(CONVOP_STAGE_PLAN);
     unsigned host = cvp_fpenv_enter();
     convop_status status = call->op->plan(&call->args, plan, workspace_bytes);
     cvp_fpenv_leave(host);
+    cvp_stage_leave(outer);
     return status;
 }
 

@@ -26,6 +26,19 @@ convop_status cvp_call_init(struct cvp_call *call, const convop_op *op, const vo
                             DLTensor *const *outputs, const convop_request *requests,
                             const convop_context *context);
 
+/* The same without a check of the numbers, for parameters that may be unchecked. 0: numbers, arrays
+ * or requests are not what any operator takes; no text. */
+int cvp_call_fill(struct cvp_call *call, const convop_op *op, const void *params, int num_inputs,
+                  const DLTensor *const *inputs, int num_outputs, DLTensor *const *outputs,
+                  const convop_request *requests, const convop_context *context);
+
+/* The extents of a checked call's tensors, inputs first. */
+void cvp_call_extents(const struct cvp_call *call, struct cvp_extent *extents);
+
+/* For tensors that are as they were when the extents were taken, but for their addresses: 1 if
+ * these need no further look. 0: cvp_call_check_tensors knows; an output over its input may do. */
+int cvp_call_addresses_fit(const struct cvp_call *call, const struct cvp_extent *extents);
+
 /* Checks every tensor, overlaps and devices. */
 convop_status cvp_call_check_tensors(const struct cvp_call *call);
 

@@ -3,6 +3,7 @@
 #include "src/operator/copy.h"
 
 #include "src/common/half.h"
+#include "src/common/stage.h"
 #include "src/common/tensor.h"
 #include "src/engine/parallel.h"
 
@@ -98,5 +99,7 @@ void cvp_copy_strided(const convop_context *context, int ndim, const int64_t *si
         job.axis[at] = axis;
     }
     for (int i = 0; i < job.outer; i++) lines *= job.axis[i].size;
+    int stage = cvp_stage_enter(CONVOP_STAGE_COPY);
     cvp_parallel(context, lines, copy_lines, &job);
+    cvp_stage_leave(stage);
 }

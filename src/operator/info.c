@@ -12,6 +12,7 @@
 #include "src/common/status.h"
 #include "src/common/text.h"
 #include "src/operator/gemm/blas.h"
+#include "src/operator/tuning/tuning.h"
 
 #define TRANSPARENT_HUGE_PAGES "/sys/kernel/mm/transparent_hugepage/enabled"
 
@@ -117,15 +118,30 @@ static void fill_gpu(struct cvp_text *value, struct cvp_text *why)
     cvp_text_add(why, "this build has no GPU path");
 }
 
+static void fill_tuning(struct cvp_text *value, struct cvp_text *why)
+{
+    char path[sizeof(((convop_info_item *)NULL)->value)], reason[160];
+    size_t length = convop_tune_path(path, sizeof path, reason, sizeof reason);
+    cvp_text_add(value, "%s", length ? path : "none");
+    cvp_text_add(why, "%zu records", cvp_tune_count());
+    if (reason[0]) cvp_text_add(why, "; kept in memory only: %s", reason);
+}
+
 static const struct {
     const char *name;
     fill_item *fill;
 } items[] = {
-    {"version", fill_version},       {"cpu", fill_cpu},
-    {"instruction set", fill_isa},   {"processors", fill_processors},
-    {"threads", fill_threads},       {"caches", fill_caches},
-    {"huge pages", fill_huge_pages}, {"memory pool", fill_memory},
-    {"openblas", fill_openblas},     {"gpu", fill_gpu},
+    {"version", fill_version},
+    {"cpu", fill_cpu},
+    {"instruction set", fill_isa},
+    {"processors", fill_processors},
+    {"threads", fill_threads},
+    {"caches", fill_caches},
+    {"huge pages", fill_huge_pages},
+    {"memory pool", fill_memory},
+    {"openblas", fill_openblas},
+    {"tuning cache", fill_tuning},
+    {"gpu", fill_gpu},
 };
 
 convop_status convop_info(size_t index, convop_info_item *item)

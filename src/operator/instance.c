@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/common/alloc.h"
+#include "src/common/stage.h"
 #include "src/common/status.h"
 #include "src/engine/context.h"
 #include "src/operator/call.h"
@@ -12,6 +13,7 @@
 /* What a tensor must be in every run: a DLTensor with its own shape and strides. */
 struct spec {
     int is_set;
+    int is_compact;
     DLTensor tensor; /* data only of constants */
     int64_t shape[CONVOP_MAX_DIMS], strides[CONVOP_MAX_DIMS];
 };
@@ -23,6 +25,7 @@ struct convop_instance {
     unsigned constants;
     int num_inputs, num_outputs;
     struct spec inputs[CVP_MAX_ARGS], outputs[CVP_MAX_ARGS];
+    struct cvp_extent extents[2 * CVP_MAX_ARGS]; /* of the inputs, then the outputs */
     convop_request requests[CVP_MAX_ARGS];
     void *plan;     /* op->plan_size bytes */
     int is_planned; /* the plan is made and must be ended */
@@ -41,6 +44,7 @@ static void set_spec(struct spec *spec, const DLTensor *t, int with_data)
     cvp_tensor_strides(t, spec->strides);
     spec->tensor.shape = spec->shape;
     spec->tensor.strides = spec->strides;
+    spec->is_compact = cvp_tensor_is_compact(&spec->tensor);
 }
 
 /* 1 if t is what the spec says; t is checked. */
@@ -54,6 +58,22 @@ static int is_as_specified(const struct spec *spec, const DLTensor *t)
     cvp_tensor_strides(t, strides);
     for (int i = 0; i < t->ndim; i++)
         if (t->shape[i] != spec->shape[i] || strides[i] != spec->strides[i]) return 0;
+    return 1;
+}
+
+/* The same of any tensor, in one pass; 0 where a second look may say otherwise. */
+static int is_plainly_as_specified(const struct spec *spec, const DLTensor *t)
+{
+    const int ndim = spec->tensor.ndim;
+    if (!t || t->ndim != ndim || (ndim > 0 && !t->shape) || (!t->strides && !spec->is_compact) ||
+        !cvp_dtype_equal(t->dtype, spec->tensor.dtype) ||
+        t->device.device_type != spec->tensor.device.device_type ||
+        t->device.device_id != spec->tensor.device.device_id)
+        return 0;
+    for (int i = 0; i < ndim; i++)
+        if (t->shape[i] != spec->shape[i] ||
+            (t->strides && t->strides[i] != spec->strides[i] && spec->shape[i] > 1))
+            return 0;
     return 1;
 }
 
@@ -241,6 +261,7 @@ convop_status convop_instance_reshape(convop_instance *x, const DLTensor *const 
                                           x->num_outputs, out, requests, x->context));
         CVP_RETURN_IF_ERROR(cvp_call_check(&call, 1));
         memcpy(x->requests, call.requests, sizeof x->requests);
+        cvp_call_extents(&call, x->extents);
         call.args.constants = x->constants;
         call.args.workspace_limit = workspace_limit;
         size_t bytes = 0;
@@ -287,8 +308,35 @@ static convop_status differs(const convop_instance *x, const char *name)
                        x->op->name, name);
 }
 
-convop_status convop_instance_run(const convop_instance *x, const DLTensor *const *inputs,
-                                  DLTensor *const *outputs, const convop_exec *exec)
+/* 1 if all tensors are those of reshape and where they may be. */
+static int is_plain(const convop_instance *x, const struct cvp_call *call)
+{
+    for (int i = 0; i < x->num_inputs; i++)
+        if (!(x->constants >> i & 1) &&
+            !is_plainly_as_specified(&x->inputs[i], call->args.inputs[i]))
+            return 0;
+    for (int i = 0; i < x->num_outputs; i++)
+        if (cvp_call_wants(call, i) &&
+            !is_plainly_as_specified(&x->outputs[i], call->args.outputs[i]))
+            return 0;
+    return cvp_call_addresses_fit(call, x->extents);
+}
+
+/* For tensors that are not plain: what is wrong with them, if anything is. */
+static convop_status check(const convop_instance *x, const struct cvp_call *call)
+{
+    CVP_RETURN_IF_ERROR(cvp_call_check_tensors(call));
+    for (int i = 0; i < x->num_inputs; i++)
+        if (!is_as_specified(&x->inputs[i], call->args.inputs[i]))
+            return differs(x, x->op->inputs[i].name);
+    for (int i = 0; i < x->num_outputs; i++)
+        if (cvp_call_wants(call, i) && !is_as_specified(&x->outputs[i], call->args.outputs[i]))
+            return differs(x, x->op->outputs[i].name);
+    return CONVOP_OK;
+}
+
+static convop_status run(const convop_instance *x, const DLTensor *const *inputs,
+                         DLTensor *const *outputs, const convop_exec *exec)
 {
     if (!x) return convop_fail(CONVOP_E_INVALID, "convop_instance_run: instance is NULL");
     if (!x->is_planned)
@@ -301,17 +349,23 @@ convop_status convop_instance_run(const convop_instance *x, const DLTensor *cons
     for (int i = 0; i < x->num_inputs; i++)
         in[i] = x->constants >> i & 1 ? &x->inputs[i].tensor : inputs ? inputs[i] : NULL;
     struct cvp_call call;
-    CVP_RETURN_IF_ERROR(cvp_call_init(&call, x->op, x->params, x->num_inputs, in, x->num_outputs,
-                                      outputs, x->requests, x->context));
+    if (!cvp_call_fill(&call, x->op, x->params, x->num_inputs, in, x->num_outputs, outputs,
+                       x->requests, x->context))
+        return cvp_call_init(&call, x->op, x->params, x->num_inputs, in, x->num_outputs, outputs,
+                             x->requests, x->context);
     call.args.stream = e.stream;
     call.args.is_train = e.is_train;
     call.args.constants = x->constants;
-    CVP_RETURN_IF_ERROR(cvp_call_check_tensors(&call));
-    for (int i = 0; i < x->num_inputs; i++)
-        if (!is_as_specified(&x->inputs[i], in[i])) return differs(x, x->op->inputs[i].name);
-    for (int i = 0; i < x->num_outputs; i++)
-        if (cvp_call_wants(&call, i) && !is_as_specified(&x->outputs[i], outputs[i]))
-            return differs(x, x->op->outputs[i].name);
+    if (!is_plain(x, &call)) CVP_RETURN_IF_ERROR(check(x, &call));
     size_t bytes = x->workspace_bytes ? x->workspace_bytes - (CVP_BUFFER_ALIGN - 1) : 0;
     return cvp_call_run(&call, x->plan, bytes, &e);
+}
+
+convop_status convop_instance_run(const convop_instance *x, const DLTensor *const *inputs,
+                                  DLTensor *const *outputs, const convop_exec *exec)
+{
+    int outer = cvp_stage_enter(CONVOP_STAGE_CALL);
+    convop_status status = run(x, inputs, outputs, exec);
+    cvp_stage_leave(outer);
+    return status;
 }

@@ -13,7 +13,20 @@ static convop_status invoke(const convop_op *op, void *params, size_t num_params
                             const convop_exec *exec)
 {
     CVP_RETURN_IF_ERROR(convop_params_parse(op, num_params, keys, values, params, op->params_size));
-    return cvp_op_execute(op, params, num_inputs, inputs, 0, num_outputs, outputs, requests, exec);
+    const struct cvp_invocation v = {.op = op,
+                                     .params = params,
+                                     .num_inputs = num_inputs,
+                                     .inputs = inputs,
+                                     .num_outputs = num_outputs,
+                                     .outputs = outputs,
+                                     .requests = requests,
+                                     .exec = exec};
+    struct cvp_memo_key key;
+    convop_status status;
+    cvp_memo_key_begin(&key, op);
+    cvp_memo_key_add_params(&key, params);
+    if (cvp_op_rerun(&v, &key, &status)) return status;
+    return cvp_op_execute(&v, &key);
 }
 
 convop_status convop_invoke(const char *name, size_t num_params, const char *const *keys,

@@ -364,10 +364,10 @@ static void unwanted_outputs_and_huge_strides(void **state)
     assert_int_equal(backward(&k), CONVOP_OK);
     conv_case_destroy(&k.c);
 
-    static const char *const rows[] = {NULL, "depthwise", "gemm", "reference"};
+    static const char *const rows[] = {NULL, "depthwise", "implicit", "gemm", "reference"};
     for (int last = 0; last < 2; last++)
         for (int shift = 60; shift < 63; shift++)
-            for (int row = 0; row < 4; row++) {
+            for (int row = 0; row < 5; row++) {
                 struct rng r = {5};
                 struct conv_case c = {.axes = 2,
                                       .channels_last = last,

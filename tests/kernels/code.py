@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Looks at the machine code of the GEMM tiles: usage code.py ISA ARCHIVE.
+"""Looks at the machine code of the tiles: usage code.py ISA ARCHIVE.
 
 In the loop of every tile all accumulators must be in registers: no vector goes to the stack or comes
 from it, and where the instruction set has FMA there is one fused multiply-add for each accumulator
@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-FUNCTION = re.compile(r'^[0-9a-f]+ <((?:packing_)?tile_(\d+)(?:x(\d+)|_\d)_(f32|f64))>:$')
+FUNCTION = re.compile(r'^[0-9a-f]+ <((?:packing_|table_)?tile_(\d+)(?:x(\d+)|_\d)_(f32|f64))>:$')
 INSTRUCTION = re.compile(r'^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$')
 FULL_WIDTH = 2  # vectors of a full tile, on x86
 

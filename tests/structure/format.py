@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-FOLDERS = ["include", "src", "io", "tools", "python", "examples", "tests"]
+FOLDERS = ["include", "src", "io", "tools", "adapters", "python", "examples", "tests"]
 VERSION = 14
 
 

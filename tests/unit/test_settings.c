@@ -168,6 +168,24 @@ static void choices_have_their_numbers(void **state)
     assert_int_equal(convop_set("engine", NULL), CONVOP_OK);
 }
 
+/* By number or by the parameter's word; shown as the number. */
+static void autotune_has_words(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {
+        {"unset", "unset"}, {"0", "off"}, {"1", "limited_workspace"}, {"2", "fastest"}};
+    for (int i = 0; i < 4; i++)
+        for (int word = 0; word < 2; word++) {
+            assert_int_equal(convop_set("autotune", texts[i][word]), CONVOP_OK);
+            assert_int_equal(int_of(CVP_SETTING_AUTOTUNE), i - 1);
+            assert_string_equal(info_of(CVP_SETTING_AUTOTUNE).value, texts[i][0]);
+        }
+    assert_int_equal(convop_set("autotune", "3"), CONVOP_E_INVALID);
+    assert_non_null(strstr(convop_last_error(), "want unset, 0 (off), 1 (limited_workspace), 2"));
+    assert_int_equal(convop_set("autotune", "slowest"), CONVOP_E_INVALID);
+    assert_int_equal(convop_set("autotune", NULL), CONVOP_OK);
+}
+
 static void unknown_name_names_the_nearest(void **state)
 {
     (void)state;
@@ -249,6 +267,7 @@ int main(void)
         cmocka_unit_test(call_wins_until_taken_back),
         cmocka_unit_test(call_with_a_bad_value_changes_nothing),
         cmocka_unit_test(choices_have_their_numbers),
+        cmocka_unit_test(autotune_has_words),
         cmocka_unit_test(unknown_name_names_the_nearest),
         cmocka_unit_test(text_that_does_not_fit_is_refused),
         cmocka_unit_test(readers_see_whole_values),

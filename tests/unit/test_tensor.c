@@ -106,7 +106,7 @@ static void dtypes(void **state)
         const char *word;
     } bad[] = {
         {{2, 32, 0}, "lanes"}, {{2, 32, 4}, "lanes"}, {{2, 32, 65535}, "lanes"},
-        {{3, 64, 1}, "type"},  {{7, 8, 1}, "type"},   {{255, 8, 1}, "type"},
+        {{3, 64, 1}, "type"},  {{18, 8, 1}, "type"},  {{255, 8, 1}, "type"},
         {{2, 0, 1}, "bits"},   {{2, 8, 1}, "bits"},   {{2, 24, 1}, "bits"},
         {{2, 48, 1}, "bits"},  {{2, 128, 1}, "bits"}, {{4, 32, 1}, "bits"},
         {{0, 4, 1}, "bits"},   {{0, 24, 1}, "bits"},  {{5, 32, 1}, "bits"},
@@ -115,6 +115,15 @@ static void dtypes(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         t.dtype = bad[i].dtype;
         refuses(&t, CVP_QUERY, CONVOP_E_INVALID, bad[i].word);
+    }
+    const struct {
+        DLDataType dtype;
+        const char *word;
+    } small[] = {
+        {{7, 8, 1}, "float8_e3m4"}, {{10, 8, 1}, "float8_e4m3fn"}, {{17, 4, 2}, "float4_e2m1fn"}};
+    for (size_t i = 0; i < sizeof(small) / sizeof(small[0]); i++) {
+        t.dtype = small[i].dtype;
+        refuses(&t, CVP_QUERY, CONVOP_E_UNSUPPORTED, small[i].word);
     }
     assert_string_equal(cvp_dtype_name((DLDataType){2, 32, 4}, text), "float32x4");
     assert_string_equal(cvp_dtype_name((DLDataType){255, 255, 65535}, text), "255:255x65535");

@@ -5,6 +5,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "src/common/text.h"
@@ -36,6 +37,34 @@ static void add_too_long_is_cut_off_and_counted(void **state)
     cvp_text_add(&text, "ab");
     assert_int_equal(text.need, 2);
     assert_int_equal(buffer[0], 'z');
+}
+
+static void put_appends_and_cuts_off_likewise(void **state)
+{
+    (void)state;
+    char buffer[64];
+    static const int64_t numbers[] = {0, 7, -1, 1234567890123, INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        char want[64];
+        snprintf(want, sizeof(want), "a%lld|", (long long)numbers[i]);
+        struct cvp_text text = cvp_text_in(buffer, sizeof(buffer));
+        cvp_text_put(&text, "a");
+        cvp_text_put_int(&text, numbers[i]);
+        cvp_text_put(&text, "|");
+        assert_string_equal(buffer, want);
+        assert_int_equal(text.need, strlen(want));
+    }
+    struct cvp_text text = cvp_text_in(buffer, 4);
+    memset(buffer + 4, 'x', 4);
+    cvp_text_put(&text, "ab");
+    cvp_text_put_int(&text, 123);
+    cvp_text_put(&text, "c");
+    assert_string_equal(buffer, "ab1");
+    assert_int_equal(text.need, 6);
+    assert_int_equal(buffer[4], 'x');
+    text = cvp_text_in(buffer, 0);
+    cvp_text_put(&text, "abc");
+    assert_int_equal(text.need, 3);
 }
 
 static void add_dims_writes_unknown_as_question_mark(void **state)
@@ -86,6 +115,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(add_fits_is_appended),
         cmocka_unit_test(add_too_long_is_cut_off_and_counted),
+        cmocka_unit_test(put_appends_and_cuts_off_likewise),
         cmocka_unit_test(add_dims_writes_unknown_as_question_mark),
         cmocka_unit_test(nearest_finds_slips),
         cmocka_unit_test(nearest_far_is_null),

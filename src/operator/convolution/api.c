@@ -9,13 +9,54 @@
 #define OPTIONAL_SRC     (1u << 1)
 #define OPTIONAL_WEIGHTS (1u << 2)
 
-convop_status cvp_conv_params_read(const convop_conv_params *from, convop_conv_params *to)
+static convop_status read_params(const convop_conv_params *from, convop_conv_params *to)
 {
     const convop_conv_params defaults = CONVOP_CONV_PARAMS_INIT;
     *to = defaults;
     if (!from) return convop_fail(CONVOP_E_INVALID, "Convolution: params is NULL");
-    CVP_RETURN_IF_ERROR(cvp_read_struct(to, sizeof *to, from, "convop_conv_params"));
+    return cvp_read_struct(to, sizeof *to, from, "convop_conv_params");
+}
+
+convop_status cvp_conv_params_read(const convop_conv_params *from, convop_conv_params *to)
+{
+    CVP_RETURN_IF_ERROR(read_params(from, to));
     return cvp_params_check(&cvp_op_Convolution, to);
+}
+
+/* Lengths and flags of parameters that are right are small; what is not small has no key. */
+static uint64_t byte_of(struct cvp_memo_key *key, int value)
+{
+    key->is_bad |= (unsigned)value > 255;
+    return (uint64_t)value & 255;
+}
+
+/* As many entries as there are axes at most; what lies behind the length does not count. */
+static void add_tuple(struct cvp_memo_key *key, const convop_tuple *t)
+{
+    key->is_bad |= (unsigned)t->len > CONV_MAX_AXES;
+    for (int i = 0; i < CONV_MAX_AXES; i++)
+        cvp_memo_key_add(key, i < t->len ? (uint64_t)t->at[i] : 0);
+}
+
+/* The parameters in a few words: less to look at than in the struct, and no padding. The first word
+ * is none of a struct that begins with its size. */
+static void begin_key(struct cvp_memo_key *key, const convop_op *op, const convop_conv_params *p)
+{
+    cvp_memo_key_begin(key, op);
+    const convop_tuple *const tuples[] = {&p->kernel, &p->stride, &p->dilate, &p->pad_begin,
+                                          &p->pad_end};
+    const int small[] = {p->no_bias, p->cudnn_tune, p->cudnn_off, p->depthwise_conv_off, p->layout};
+    uint64_t lengths = 1, flags = 0;
+    for (int i = 0; i < 5; i++) {
+        lengths = lengths << 8 | byte_of(key, tuples[i]->len);
+        flags = flags << 8 | byte_of(key, small[i]);
+    }
+    cvp_memo_key_add(key, lengths);
+    cvp_memo_key_add(key, flags);
+    cvp_memo_key_add(key, (uint64_t)p->num_filter);
+    cvp_memo_key_add(key, (uint64_t)p->num_group);
+    cvp_memo_key_add(key, p->workspace_bytes);
+    for (int i = 0; i < 5; i++) add_tuple(key, tuples[i]);
 }
 
 convop_status convop_conv_forward(const convop_conv_params *params, const DLTensor *src,
@@ -23,13 +64,26 @@ convop_status convop_conv_forward(const convop_conv_params *params, const DLTens
                                   convop_request request, const convop_exec *exec)
 {
     convop_conv_params p;
-    CVP_RETURN_IF_ERROR(cvp_conv_params_read(params, &p));
+    struct cvp_memo_key key;
+    convop_status status;
+    CVP_RETURN_IF_ERROR(read_params(params, &p));
+    const DLTensor *const inputs[] = {src, weights, bias};
+    const struct cvp_invocation v = {.op = &cvp_op_Convolution,
+                                     .params = &p,
+                                     .num_inputs = p.no_bias ? 2 : 3,
+                                     .inputs = inputs,
+                                     .num_outputs = 1,
+                                     .outputs = &dst,
+                                     .requests = &request,
+                                     .exec = exec};
+    begin_key(&key, v.op, &p);
+    key.is_bad |= p.no_bias && bias;
+    if (cvp_op_rerun(&v, &key, &status)) return status;
+    CVP_RETURN_IF_ERROR(cvp_params_check(&cvp_op_Convolution, &p));
     if (p.no_bias && bias)
         return convop_fail(CONVOP_E_INVALID,
                            "Convolution: a bias was given as input, no_bias is true");
-    const DLTensor *const inputs[] = {src, weights, bias};
-    return cvp_op_execute(&cvp_op_Convolution, &p, p.no_bias ? 2 : 3, inputs, 0, 1, &dst, &request,
-                          exec);
+    return cvp_op_execute(&v, &key);
 }
 
 convop_status convop_conv_backward(const convop_conv_params *params, const DLTensor *diff_dst,
@@ -38,18 +92,31 @@ convop_status convop_conv_backward(const convop_conv_params *params, const DLTen
                                    const convop_request requests[3], const convop_exec *exec)
 {
     convop_conv_params p;
-    CVP_RETURN_IF_ERROR(cvp_conv_params_read(params, &p));
+    struct cvp_memo_key key;
+    convop_status status;
+    CVP_RETURN_IF_ERROR(read_params(params, &p));
+    const DLTensor *const inputs[] = {diff_dst, src, weights};
+    DLTensor *const outputs[] = {diff_src, diff_weights, diff_bias};
+    const struct cvp_invocation v = {.op = &cvp_op__backward_Convolution,
+                                     .params = &p,
+                                     .num_inputs = 3,
+                                     .inputs = inputs,
+                                     .optional_inputs = OPTIONAL_SRC | OPTIONAL_WEIGHTS,
+                                     .num_outputs = p.no_bias ? 2 : 3,
+                                     .outputs = outputs,
+                                     .requests = requests,
+                                     .exec = exec};
+    begin_key(&key, v.op, &p);
+    key.is_bad |= !requests || (p.no_bias && diff_bias);
+    if (cvp_op_rerun(&v, &key, &status)) return status;
+    CVP_RETURN_IF_ERROR(cvp_params_check(&cvp_op_Convolution, &p));
     if (!requests)
         return convop_fail(CONVOP_E_INVALID,
                            "_backward_Convolution: the array of requests is NULL");
     if (p.no_bias && diff_bias)
         return convop_fail(CONVOP_E_INVALID,
                            "_backward_Convolution: diff_bias was given, no_bias is true");
-    const DLTensor *const inputs[] = {diff_dst, src, weights};
-    DLTensor *const outputs[] = {diff_src, diff_weights, diff_bias};
-    return cvp_op_execute(&cvp_op__backward_Convolution, &p, 3, inputs,
-                          OPTIONAL_SRC | OPTIONAL_WEIGHTS, p.no_bias ? 2 : 3, outputs, requests,
-                          exec);
+    return cvp_op_execute(&v, &key);
 }
 
 /* The short names. Aliases must have the attributes of what they stand for. */

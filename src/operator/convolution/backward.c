@@ -100,6 +100,9 @@ static convop_status plan_gradients(const convop_op_args *args, struct backward_
     CVP_RETURN_IF_ERROR(check_inputs(args));
     convop_shape src_shape, dst_shape = cvp_conv_shape_of(diff_dst);
     CVP_RETURN_IF_ERROR(src_shape_of(args, &src_shape));
+    struct conv_terms terms = {.constants = 0};
+    CVP_RETURN_IF_ERROR(cvp_conv_mode(args->params, &terms.mode));
+    size_t limit = cvp_conv_workspace_limit(args->params, terms.mode, args->workspace_limit);
 
     for (int i = 0; i < args->num_outputs; i++) {
         if (args->requests[i] == CONVOP_REQ_NULL) continue;
@@ -114,13 +117,13 @@ static convop_status plan_gradients(const convop_op_args *args, struct backward_
         convop_conv_problem p;
         CVP_RETURN_IF_ERROR(cvp_conv_problem_init(&p, args->params, direction_of[i],
                                                   diff_dst->dtype, &src_shape, &dst_shape, &t,
-                                                  args->context, args->workspace_limit));
+                                                  args->context, limit));
         p.add = args->requests[i] == CONVOP_REQ_ADD;
         if (p.mb == 0) {
             plan->clear[i] = i != DIFF_SRC && !p.add;
             continue;
         }
-        CVP_RETURN_IF_ERROR(cvp_conv_plan_init(&plan->of[i], &p, args->context));
+        CVP_RETURN_IF_ERROR(cvp_conv_plan_init(&plan->of[i], &p, &terms, args->context));
         if (plan->of[i].bytes > *workspace_bytes) *workspace_bytes = plan->of[i].bytes;
     }
     return CONVOP_OK;

@@ -60,14 +60,16 @@ static convop_status plan(const convop_op_args *args, void *plan_, size_t *works
                              .bias = args->num_inputs > BIAS ? args->inputs[BIAS] : NULL,
                              .dst = dst};
     convop_conv_problem p;
-    CVP_RETURN_IF_ERROR(cvp_conv_problem_init(&p, args->params, CONVOP_FWD, src->dtype, &src_shape,
-                                              &dst_shape, &t, args->context,
-                                              args->workspace_limit));
+    struct conv_terms terms = {.constants = args->constants >> WEIGHTS & 1};
+    CVP_RETURN_IF_ERROR(cvp_conv_mode(args->params, &terms.mode));
+    CVP_RETURN_IF_ERROR(cvp_conv_problem_init(
+        &p, args->params, CONVOP_FWD, src->dtype, &src_shape, &dst_shape, &t, args->context,
+        cvp_conv_workspace_limit(args->params, terms.mode, args->workspace_limit)));
     p.add = args->requests[0] == CONVOP_REQ_ADD;
     if (p.mb == 0) return CONVOP_OK;
-    CVP_RETURN_IF_ERROR(cvp_conv_plan_init(plan, &p, args->context));
+    CVP_RETURN_IF_ERROR(cvp_conv_plan_init(plan, &p, &terms, args->context));
     *workspace_bytes = plan->bytes;
-    if (!(args->constants >> WEIGHTS & 1)) return CONVOP_OK;
+    if (!terms.constants) return CONVOP_OK;
     convop_status status = cvp_conv_plan_prepare(plan, cvp_tensor_data(args->inputs[WEIGHTS]));
     if (status != CONVOP_OK) cvp_conv_plan_end(plan);
     return status;

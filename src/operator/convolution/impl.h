@@ -5,6 +5,7 @@
 #ifndef CVP_CONV_IMPL_H
 #define CVP_CONV_IMPL_H
 
+#include <stddef.h>
 #include <stdio.h>
 
 #include "src/operator/convolution/problem.h"
@@ -44,6 +45,16 @@ static inline int cvp_conv_ask(const convop_conv_impl *row, const convop_conv_pr
     return yes;
 }
 
+/* The time that a row expects for a problem that it takes, in milliseconds; 0: it does not say.
+ * Descriptors of plug-ins may end before the member. */
+static inline double cvp_conv_estimate(const convop_conv_impl *row, const convop_conv_problem *p)
+{
+    const size_t end = offsetof(convop_conv_impl, estimate) + sizeof row->estimate;
+    if (row->struct_size < end || !row->estimate) return 0;
+    double ms = row->estimate(p);
+    return ms > 0 && ms < 1e15 ? ms : 0;
+}
+
 struct conv_row_set;
 
 /* The rows of all directions, in the order in which they are tried. Immutable. */
@@ -51,7 +62,11 @@ struct conv_rows {
     const convop_conv_impl *const *at;
     size_t count;
     struct conv_row_set *set; /* who counts its users; NULL: the built-in rows alone */
+    uint64_t identity;        /* 0: the built-in rows alone; see cvp_conv_rows_identity */
 };
+
+/* A number that differs where names, versions, levels or directions of the rows do. */
+uint64_t cvp_conv_rows_identity(const struct conv_rows *rows);
 
 /* The rows as of now; they stay until they are released. */
 const struct conv_rows *cvp_conv_rows_acquire(void);
@@ -59,13 +74,5 @@ void cvp_conv_rows_release(const struct conv_rows *rows);
 
 /* Is the descriptor of a row complete? INVALID; the text names the member. */
 convop_status cvp_conv_impl_check(const char *caller, const convop_conv_impl *impl);
-
-/* The row to run: the one that `name` says ("": the first that is applicable), or NULL. */
-const convop_conv_impl *cvp_conv_find(const struct conv_rows *rows, const char *name,
-                                      const convop_conv_problem *p);
-
-/* Says why there is none: UNSUPPORTED with each row's reason, INVALID for an unknown name. */
-convop_status cvp_conv_fail_to_find(const struct conv_rows *rows, const char *name,
-                                    const convop_conv_problem *p);
 
 #endif

@@ -6,15 +6,18 @@
 /* Above it struct_size was not set; reading that far would leave the caller's memory. */
 #define MAX_STRUCT_SIZE 4096
 
+/* Up to here the members have been there since the first version. */
+#define MIN_STRUCT_SIZE offsetof(convop_conv_impl, estimate)
+
 /* A descriptor of a later convop may be larger; what lies behind ours must ask for nothing. */
 static convop_status check_size(const char *caller, const convop_conv_impl *impl)
 {
     if (!impl) return convop_fail(CONVOP_E_INVALID, "%s: impl is NULL", caller);
     size_t size = impl->struct_size;
-    if (size < sizeof *impl || size > MAX_STRUCT_SIZE)
+    if (size < MIN_STRUCT_SIZE || size > MAX_STRUCT_SIZE)
         return convop_fail(CONVOP_E_INVALID,
                            "%s: the descriptor's struct_size is %zu, allowed is %zu..%d", caller,
-                           size, sizeof *impl, MAX_STRUCT_SIZE);
+                           size, MIN_STRUCT_SIZE, MAX_STRUCT_SIZE);
     const unsigned char *bytes = (const unsigned char *)impl;
     for (size_t i = sizeof *impl; i < size; i++)
         if (bytes[i])

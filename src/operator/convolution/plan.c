@@ -1,21 +1,52 @@
-/* Planning one direction of the convolution: which row, and for which copies of the tensors. */
+/* Planning one direction of the convolution: its tensors, and the copies of them that a row may
+ * need. */
 #include "src/operator/convolution/plan.h"
 
 #include <string.h>
 
 #include "src/common/alloc.h"
-#include "src/common/log.h"
-#include "src/common/settings.h"
 #include "src/common/size.h"
-#include "src/common/status.h"
 #include "src/common/tensor.h"
+#include "src/operator/convolution/select.h"
 #include "src/operator/copy.h"
 
-size_t cvp_conv_copy_bytes(const struct conv_plan *plan, const struct conv_side *side)
+struct conv_side cvp_conv_side(const struct conv_plan *plan, enum conv_place place)
+{
+    const convop_conv_problem *p = &plan->given;
+    const int has_bias = p->bias || p->direction == CONVOP_BWD_B;
+    convop_conv_problem dense = *p;
+    cvp_conv_problem_make_dense(&dense);
+    switch (place) {
+    case CONV_SRC:
+        return (struct conv_side){{p->mb, p->ic, p->id, p->ih, p->iw}, p->src, dense.src};
+    case CONV_DST:
+        return (struct conv_side){{p->mb, p->oc, p->od, p->oh, p->ow}, p->dst, dense.dst};
+    case CONV_WEIGHTS:
+        return (struct conv_side){
+            {p->oc, p->ic / p->g, p->kd, p->kh, p->kw}, p->weights, dense.weights};
+    case CONV_BIAS:
+    case CONV_PLACES: break;
+    }
+    return (struct conv_side){{1, has_bias ? p->oc : 0, 1, 1, 1}, {.c = p->bias_stride}, {.c = 1}};
+}
+
+enum conv_place cvp_conv_output(const struct conv_plan *plan)
+{
+    switch (plan->given.direction) {
+    case CONVOP_FWD: return CONV_DST;
+    case CONVOP_BWD_D: return CONV_SRC;
+    case CONVOP_BWD_W: return CONV_WEIGHTS;
+    case CONVOP_BWD_B: break;
+    }
+    return CONV_BIAS;
+}
+
+size_t cvp_conv_copy_bytes(const struct conv_plan *plan, enum conv_place place)
 {
     /* Inference has bounded the product for elements of eight bytes. */
-    size_t n = cvp_conv_element_size(&plan->problem);
-    for (int i = 0; i < 5; i++) n *= (size_t)side->sizes[i];
+    size_t n = cvp_conv_is_wide(&plan->given) ? cvp_conv_element_size(&plan->given) : sizeof(float);
+    const struct conv_side side = cvp_conv_side(plan, place);
+    for (int i = 0; i < 5; i++) n *= (size_t)side.sizes[i];
     return cvp_round_up(n, CVP_BUFFER_ALIGN);
 }
 
@@ -29,123 +60,73 @@ static void copy(const convop_context *context, const struct conv_side *side, vo
                      from_type);
 }
 
-void cvp_conv_gather(const struct conv_plan *plan, const struct conv_side *side,
+void cvp_conv_gather(const struct conv_plan *plan, enum conv_place place,
                      const convop_context *context, void *to, const void *from)
 {
-    copy(context, side, to, &side->want, plan->problem.dtype, from, &side->have, plan->dtype);
+    const struct conv_side side = cvp_conv_side(plan, place);
+    copy(context, &side, to, &side.want, plan->problem.dtype, from, &side.have, plan->given.dtype);
 }
 
-void cvp_conv_scatter(const struct conv_plan *plan, const struct conv_side *side,
+void cvp_conv_scatter(const struct conv_plan *plan, enum conv_place place,
                       const convop_context *context, void *to, const void *from)
 {
-    copy(context, side, to, &side->have, plan->dtype, from, &side->want, plan->problem.dtype);
+    const struct conv_side side = cvp_conv_side(plan, place);
+    copy(context, &side, to, &side.have, plan->given.dtype, from, &side.want, plan->problem.dtype);
 }
 
-static void set_sides(struct conv_plan *plan, const convop_conv_problem *p)
+static int differs(const struct conv_plan *plan, enum conv_place place)
 {
-    plan->src = (struct conv_side){{p->mb, p->ic, p->id, p->ih, p->iw}, .have = p->src};
-    plan->dst = (struct conv_side){{p->mb, p->oc, p->od, p->oh, p->ow}, .have = p->dst};
-    plan->weights =
-        (struct conv_side){{p->oc, p->ic / p->g, p->kd, p->kh, p->kw}, .have = p->weights};
-    plan->bias = (struct conv_side){{1, p->bias ? p->oc : 0, 1, 1, 1}, .have.c = p->bias_stride};
+    const struct conv_side side = cvp_conv_side(plan, place);
+    const convop_conv_strides *have = &side.have, *want = &side.want;
+    return !cvp_conv_is_wide(&plan->given) || have->n != want->n || have->c != want->c ||
+           have->d != want->d || have->h != want->h || have->w != want->w;
 }
 
-/* Decides whether a side goes through a copy, and counts its bytes; 0 if they overflow. */
-static int plan_copy(const struct conv_plan *plan, struct conv_side *side,
-                     const convop_conv_strides *want, size_t *bytes)
+/* The bias gradient reads diff_dst once, whatever it is: a copy would be a second pass. */
+static int may_copy(const convop_conv_problem *p)
 {
-    const convop_conv_strides *have = &side->have;
-    side->want = *want;
-    side->copied = plan->dtype.bits != plan->problem.dtype.bits || have->n != want->n ||
-                   have->c != want->c || have->d != want->d || have->h != want->h ||
-                   have->w != want->w;
-    return !side->copied || cvp_add_size(*bytes, cvp_conv_copy_bytes(plan, side), bytes);
+    return !(p->dense && cvp_conv_is_wide(p)) && p->direction != CONVOP_BWD_B;
 }
 
-/* Makes plan->problem the one that a row sees behind the copies; 0 if these exceed the limit. */
-static int plan_copies(struct conv_plan *plan, size_t *bytes)
+int cvp_conv_plan_behind(const struct conv_plan *plan, convop_conv_problem *behind, size_t *bytes)
 {
-    convop_conv_problem *p = &plan->problem;
-    if (!cvp_conv_is_wide(p)) p->dtype = (DLDataType){kDLFloat, 32, 1};
-    cvp_conv_problem_make_dense(p);
+    const convop_conv_problem *p = &plan->given;
+    if (!may_copy(p)) return 0;
     *bytes = 0;
-    if (!plan_copy(plan, &plan->src, &p->src, bytes) ||
-        !plan_copy(plan, &plan->weights, &p->weights, bytes) ||
-        !plan_copy(plan, &plan->bias, &(convop_conv_strides){.c = 1}, bytes) ||
-        !plan_copy(plan, &plan->dst, &p->dst, bytes) || *bytes > p->workspace_limit)
-        return 0;
-    p->bias_stride = 1;
-    p->workspace_limit -= *bytes;
+    for (int i = 0; i < CONV_PLACES; i++)
+        if ((plan->differing >> i & 1) &&
+            !cvp_add_size(*bytes, cvp_conv_copy_bytes(plan, (enum conv_place)i), bytes))
+            return 0;
+    if (*bytes > p->workspace_limit) return 0;
+    *behind = *p;
+    if (!cvp_conv_is_wide(p)) behind->dtype = (DLDataType){kDLFloat, 32, 1};
+    cvp_conv_problem_make_dense(behind);
+    behind->bias_stride = 1;
+    behind->workspace_limit -= *bytes;
     return 1;
 }
 
-/* Takes back what plan_copies did. */
-static void plan_no_copies(struct conv_plan *plan, const convop_conv_problem *p)
+void cvp_conv_plan_start(struct conv_plan *plan, const convop_conv_problem *p,
+                         const struct conv_terms *terms, const convop_context *context)
 {
-    plan->problem = *p;
-    plan->src.copied = plan->weights.copied = plan->bias.copied = plan->dst.copied = 0;
-}
-
-static int is_last_resort(const convop_conv_impl *impl)
-{
-    return !impl || strcmp(impl->name, CONV_REFERENCE) == 0;
-}
-
-/* Chooses, for the tensors as they are or for copies. NULL if there is no row. */
-static const convop_conv_impl *choose(struct conv_plan *plan, const convop_conv_problem *p,
-                                      const char *name, size_t *copies)
-{
-    const convop_conv_impl *as_is = cvp_conv_find(plan->rows, name, p);
-    *copies = 0;
-    /* The bias gradient reads diff_dst once, whatever it is: a copy would be a second pass. */
-    if (!is_last_resort(as_is) || (p->dense && cvp_conv_is_wide(p)) || p->direction == CONVOP_BWD_B)
-        return as_is;
-    if (plan_copies(plan, copies)) {
-        const convop_conv_impl *copied = cvp_conv_find(plan->rows, name, &plan->problem);
-        if (!is_last_resort(copied)) return copied;
-    }
-    plan_no_copies(plan, p);
-    *copies = 0;
-    return as_is;
-}
-
-static void log_choice(const struct conv_plan *plan)
-{
-    const convop_conv_problem *p = &plan->problem;
-    for (size_t i = 0; i < plan->rows->count; i++) {
-        const convop_conv_impl *row = plan->rows->at[i];
-        char why[CONVOP_WHY_SIZE];
-        if (row->direction != p->direction) continue;
-        const char *answer = row == plan->impl           ? "chosen"
-                             : cvp_conv_ask(row, p, why) ? "applicable"
-                                                         : why;
-        cvp_log(NULL, "dispatch,Convolution,%s,%s,%s", cvp_conv_direction_name(p->direction),
-                row->name, answer);
-    }
+    *plan = (struct conv_plan){.given = *p, .problem = *p, .terms = *terms, .context = context};
+    for (int i = 0; i < CONV_PLACES && may_copy(p); i++)
+        plan->differing |= (unsigned)differs(plan, (enum conv_place)i) << i;
+    plan->rows = cvp_conv_rows_acquire();
 }
 
 convop_status cvp_conv_plan_init(struct conv_plan *plan, const convop_conv_problem *p,
-                                 const convop_context *context)
+                                 const struct conv_terms *terms, const convop_context *context)
 {
-    char name[256];
-    CVP_RETURN_IF_ERROR(cvp_setting_text(CVP_SETTING_IMPL, name, sizeof name));
-    *plan = (struct conv_plan){.problem = *p, .dtype = p->dtype, .context = context};
-    set_sides(plan, p);
-    plan->rows = cvp_conv_rows_acquire();
-    size_t copies;
-    plan->impl = choose(plan, p, name, &copies);
-    size_t row_bytes =
-        plan->impl && plan->impl->workspace ? plan->impl->workspace(&plan->problem) : 0;
-    convop_status status = CONVOP_OK;
-    if (!plan->impl)
-        status = cvp_conv_fail_to_find(plan->rows, name, p);
-    else if (row_bytes > plan->problem.workspace_limit ||
-             !cvp_add_size(copies, row_bytes, &plan->bytes))
-        status = convop_fail(CONVOP_E_INTERNAL,
-                             "Convolution: implementation %s wants %zu bytes of workspace for a "
-                             "problem that it takes, allowed are %zu",
-                             plan->impl->name, row_bytes, plan->problem.workspace_limit);
-    if (status == CONVOP_OK && cvp_verbose(2)) log_choice(plan);
+    cvp_conv_plan_start(plan, p, terms, context);
+    convop_status status = cvp_conv_select(plan, NULL);
     if (status != CONVOP_OK) cvp_conv_plan_end(plan);
     return status;
+}
+
+void cvp_conv_plan_end(struct conv_plan *plan)
+{
+    cvp_conv_plan_unprepare(plan);
+    if (plan->rows) cvp_conv_rows_release(plan->rows);
+    memset(plan, 0, sizeof *plan);
 }

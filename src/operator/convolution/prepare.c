@@ -1,7 +1,5 @@
 /* Weights that stay the same over many runs of a plan: copied and packed once, kept with the plan.
  */
-#include <string.h>
-
 #include "src/common/alloc.h"
 #include "src/common/status.h"
 #include "src/engine/context.h"
@@ -18,14 +16,15 @@ convop_status cvp_conv_plan_prepare(struct conv_plan *plan, const void *weights)
     const convop_conv_impl *impl = plan->impl;
     const convop_allocator *memory = &plan->context->allocator;
     size_t packed_bytes = impl->packed_bytes ? impl->packed_bytes(&plan->problem) : 0;
-    size_t copy_bytes = plan->weights.copied ? cvp_conv_copy_bytes(plan, &plan->weights) : 0;
+    size_t copy_bytes =
+        cvp_conv_is_copied(plan, CONV_WEIGHTS) ? cvp_conv_copy_bytes(plan, CONV_WEIGHTS) : 0;
     if (!packed_bytes && !copy_bytes) return CONVOP_OK;
 
     void *compact = NULL, *packed = NULL;
     if (copy_bytes) {
         compact = cvp_buffer_alloc(memory, copy_bytes);
         if (!compact) return no_memory(copy_bytes);
-        cvp_conv_gather(plan, &plan->weights, plan->context, compact, weights);
+        cvp_conv_gather(plan, CONV_WEIGHTS, plan->context, compact, weights);
     }
     if (!packed_bytes) {
         plan->prepared = compact;
@@ -42,10 +41,11 @@ convop_status cvp_conv_plan_prepare(struct conv_plan *plan, const void *weights)
     return CONVOP_OK;
 }
 
-void cvp_conv_plan_end(struct conv_plan *plan)
+void cvp_conv_plan_unprepare(struct conv_plan *plan)
 {
     if (plan->prepared)
         cvp_buffer_free(&plan->context->allocator, plan->prepared, plan->prepared_bytes);
-    if (plan->rows) cvp_conv_rows_release(plan->rows);
-    memset(plan, 0, sizeof *plan);
+    plan->prepared = NULL;
+    plan->prepared_bytes = 0;
+    plan->is_packed = 0;
 }

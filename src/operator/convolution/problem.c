@@ -1,11 +1,10 @@
-/* The canonical problem: built from parameters and tensors, and written as text. */
+/* The canonical problem, built from parameters and tensors. */
 #include "src/operator/convolution/problem.h"
 
 #include "src/common/settings.h"
 #include "src/common/size.h"
 #include "src/common/status.h"
 #include "src/common/tensor.h"
-#include "src/common/text.h"
 #include "src/engine/parallel.h"
 #include "src/operator/convolution/params.h"
 
@@ -61,7 +60,7 @@ static convop_status set_environment(convop_conv_problem *p, const convop_conv_p
                                      const convop_context *context, size_t workspace_limit)
 {
     p->workspace_limit =
-        params->workspace_bytes < workspace_limit ? params->workspace_bytes : workspace_limit;
+        workspace_limit < CONV_WORKSPACE_MAX ? workspace_limit : CONV_WORKSPACE_MAX;
     p->depthwise_conv_off = params->depthwise_conv_off;
     p->cudnn_off = params->cudnn_off;
     p->threads = cvp_lanes(context);
@@ -117,58 +116,4 @@ convop_status cvp_conv_problem_init(convop_conv_problem *p, const convop_conv_pa
     p->bias_stride = 1;
     if (t->bias) cvp_tensor_strides(t->bias, &p->bias_stride);
     return set_environment(p, params, context, workspace_limit);
-}
-
-/* One letter's sizes, the slowest axis first; a faster one only where it differs from the one
- * before it, as the reader's defaults are. */
-static void add_axes(struct cvp_text *t, const char *format_d, int axes, int64_t d, int64_t h,
-                     int64_t w, int64_t skip)
-{
-    const int64_t at[3] = {d, h, w};
-    static const char letter[] = "dhw";
-    int first = 3 - axes, all_skip = 1;
-    for (int i = first; i < 3; i++) all_skip &= at[i] == skip;
-    if (all_skip) return;
-    for (int i = first; i < 3; i++)
-        if (i == first || at[i] != at[i - 1])
-            cvp_text_add(t, "%s%c%lld", format_d, letter[i], (long long)at[i]);
-}
-
-void cvp_conv_problem_describe(const convop_conv_problem *p, char *text, size_t size)
-{
-    struct cvp_text t = cvp_text_in(text, size);
-    if (p->g != 1) cvp_text_add(&t, "g%lld", (long long)p->g);
-    cvp_text_add(&t, "mb%lldic%lld", (long long)p->mb, (long long)p->ic);
-    add_axes(&t, "i", p->axes, p->id, p->ih, p->iw, -1);
-    cvp_text_add(&t, "oc%lld", (long long)p->oc);
-    add_axes(&t, "o", p->axes, p->od, p->oh, p->ow, -1);
-    add_axes(&t, "k", p->axes, p->kd, p->kh, p->kw, -1);
-    add_axes(&t, "s", p->axes, p->sd, p->sh, p->sw, 1);
-    add_axes(&t, "p", p->axes, p->pd, p->ph, p->pw, 0);
-    add_axes(&t, "d", p->axes, p->dd - 1, p->dh - 1, p->dw - 1, 0);
-}
-
-static const char *dtype_name(DLDataType t)
-{
-    if (t.code == kDLBfloat) return "bf16";
-    return t.bits == 64 ? "f64" : t.bits == 32 ? "f32" : "f16";
-}
-
-void cvp_conv_problem_describe_tensors(const convop_conv_problem *p, DLDataType dtype, char *text,
-                                       size_t size)
-{
-    static const char *const names[2][3] = {{"ncw", "nchw", "ncdhw"}, {"nwc", "nhwc", "ndhwc"}};
-    struct cvp_text t = cvp_text_in(text, size);
-    cvp_text_add(&t, "%s:%s", dtype_name(dtype), names[p->channels_last][p->axes - 1]);
-}
-
-const char *cvp_conv_direction_name(convop_conv_direction dir)
-{
-    switch (dir) {
-    case CONVOP_FWD: return "FWD_D";
-    case CONVOP_BWD_D: return "BWD_D";
-    case CONVOP_BWD_W: return "BWD_W";
-    case CONVOP_BWD_B: return "BWD_B";
-    }
-    return "unknown";
 }

@@ -12,7 +12,11 @@ struct conv_tensors {
     const DLTensor *src, *weights, *bias, *dst;
 };
 
-/* Builds the problem of a direction. params is checked, shapes satisfy inference.
+/* No workspace is larger: the largest object that a program can address. */
+#define CONV_WORKSPACE_MAX ((size_t)PTRDIFF_MAX)
+
+/* Builds the problem of a direction. params is checked, shapes satisfy inference. workspace_limit
+ * is all that bounds the workspace: the parameter's is for the caller to heed.
  * UNSUPPORTED for a dtype that no row computes; INVALID for a setting that does not parse. */
 convop_status cvp_conv_problem_init(convop_conv_problem *p, const convop_conv_params *params,
                                     convop_conv_direction dir, DLDataType dtype,
@@ -26,11 +30,17 @@ void cvp_conv_problem_make_dense(convop_conv_problem *p);
 /* The problem as `convop bench` reads it, "mb1ic3ih224oc32oh112kh3sh2ph1" (dilation from 0). */
 void cvp_conv_problem_describe(const convop_conv_problem *p, char *text, size_t size);
 
-/* "f32:nchw"; dtype is that of the caller's tensors. */
-void cvp_conv_problem_describe_tensors(const convop_conv_problem *p, DLDataType dtype, char *text,
-                                       size_t size);
+/* "f32:nchw" */
+void cvp_conv_problem_describe_tensors(const convop_conv_problem *p, char *text, size_t size);
+
+/* What the other two do not say, each with a plus: "+add"; strides of n:c:d:h:w where a tensor
+ * has gaps. "-" if there is nothing. */
+void cvp_conv_problem_describe_rest(const convop_conv_problem *p, char *text, size_t size);
 
 const char *cvp_conv_direction_name(convop_conv_direction dir);
+
+/* As `convop bench` names it: FWD_B with a bias. */
+const char *cvp_conv_problem_direction(const convop_conv_problem *p);
 
 static inline size_t cvp_conv_element_size(const convop_conv_problem *p)
 {

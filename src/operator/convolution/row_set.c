@@ -1,6 +1,7 @@
 /* The built-in rows, and how those registered at run time are sorted in between them. */
 #include "src/operator/convolution/row_set.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "src/common/alloc.h"
@@ -18,7 +19,7 @@ static const convop_conv_impl *const builtin[] = {
 
 #define NUM_BUILTIN (sizeof builtin / sizeof builtin[0])
 
-const struct conv_rows cvp_conv_builtin_rows = {builtin, NUM_BUILTIN, NULL};
+const struct conv_rows cvp_conv_builtin_rows = {builtin, NUM_BUILTIN, NULL, 0};
 
 int cvp_conv_row_is_builtin(const convop_conv_impl *impl)
 {
@@ -76,12 +77,42 @@ static void add_registered(struct conv_row_set *set, struct conv_row_entry *regi
     }
 }
 
+/* FNV-1a over what tells rows apart. */
+static uint64_t identity_of(const struct conv_rows *rows)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < rows->count; i++) {
+        const convop_conv_impl *row = rows->at[i];
+        const int numbers[] = {(int)row->direction, row->version, row->level};
+        const unsigned char *bytes = (const unsigned char *)numbers;
+        for (size_t j = 0; j < sizeof numbers; j++)
+            hash = (hash ^ bytes[j]) * UINT64_C(0x100000001b3);
+        for (const char *c = row->name;; c++) {
+            hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+            if (!*c) break;
+        }
+    }
+    return hash;
+}
+
 void cvp_conv_row_set_fill(struct conv_row_set *set, struct conv_row_entry *registered)
 {
-    set->rows = (struct conv_rows){set->at, 0, set};
+    set->rows = (struct conv_rows){set->at, 0, set, 0};
     set->num_held = 0;
     add_registered(set, registered, 1);
     add_builtin(set, registered, 0);
     add_registered(set, registered, 0);
     add_builtin(set, registered, 1);
+    set->rows.identity = identity_of(&set->rows);
+}
+
+uint64_t cvp_conv_rows_identity(const struct conv_rows *rows)
+{
+    static _Atomic uint64_t builtin_rows;
+    if (rows->set) return rows->identity;
+    uint64_t known = atomic_load_explicit(&builtin_rows, memory_order_relaxed);
+    if (known) return known;
+    known = identity_of(rows);
+    atomic_store_explicit(&builtin_rows, known, memory_order_relaxed);
+    return known;
 }

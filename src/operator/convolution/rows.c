@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "src/common/alloc.h"
+#include "src/common/epoch.h"
 #include "src/common/lock.h"
 #include "src/common/status.h"
 #include "src/operator/convolution/row_set.h"
+#include "src/operator/memo.h"
 
 /* Guarded by CVP_LOCK_ROWS, but that `current` is also looked at without it. */
 static struct conv_row_set *_Atomic current; /* NULL: the built-in rows alone */
@@ -48,6 +50,13 @@ static void publish(struct conv_row_set *set, struct leftovers *left)
     struct conv_row_set *was = atomic_load_explicit(&current, memory_order_relaxed);
     atomic_store_explicit(&current, set, memory_order_relaxed);
     unref_set(was, left);
+}
+
+/* After the rows have changed, with the lock free: plans that are kept let go of the old ones. */
+static void tell(void)
+{
+    cvp_epoch_advance();
+    cvp_memo_purge();
 }
 
 /* With the lock free: a callback may do anything. */
@@ -168,6 +177,7 @@ convop_status convop_conv_impl_register(const convop_conv_impl *impl)
                                impl->name);
         }
     }
+    tell();
     give_back(&left);
     return CONVOP_OK;
 }
@@ -210,6 +220,7 @@ convop_status convop_conv_impl_unregister(const convop_conv_impl *impl,
     }
     cvp_unlock(CVP_LOCK_ROWS);
     cvp_free(unused);
+    if (entry) tell();
     give_back(&left);
     /* A stranger's pointer is not followed, not even for its name. */
     if (!entry)

@@ -1,73 +1,99 @@
-/* Running a plan: copies in, the row, the copy out. */
+/* Running a plan: copies in, the row, the copy out; another row where a cached one refuses. */
+#include "src/common/alloc.h"
 #include "src/common/clock.h"
-#include "src/common/cpu.h"
 #include "src/common/log.h"
+#include "src/common/stage.h"
+#include "src/common/status.h"
 #include "src/engine/context.h"
-#include "src/operator/convolution/plan.h"
-
-/* The side that the direction computes; NULL for the bias gradient. */
-static const struct conv_side *output_side(const struct conv_plan *plan)
-{
-    switch (plan->problem.direction) {
-    case CONVOP_FWD: return &plan->dst;
-    case CONVOP_BWD_D: return &plan->src;
-    case CONVOP_BWD_W: return &plan->weights;
-    case CONVOP_BWD_B: return NULL;
-    }
-    return NULL;
-}
+#include "src/operator/convolution/lines.h"
+#include "src/operator/convolution/select.h"
 
 /* A copy of an input in the workspace where the row needs one. */
-static const void *take(const struct conv_plan *plan, const struct conv_side *side,
+static const void *take(const struct conv_plan *plan, enum conv_place place,
                         const convop_context *context, const void *from, char **next)
 {
-    if (!from || !side->copied) return from;
+    if (!from || !cvp_conv_is_copied(plan, place)) return from;
     void *to = *next;
-    *next += cvp_conv_copy_bytes(plan, side);
-    cvp_conv_gather(plan, side, context, to, from);
+    *next += cvp_conv_copy_bytes(plan, place);
+    cvp_conv_gather(plan, place, context, to, from);
     return to;
 }
 
 static convop_status run_row(const struct conv_plan *plan, const convop_conv_operands *t,
                              const convop_context *context, void *workspace)
 {
-    const convop_conv_problem *p = &plan->problem;
-    if (!cvp_verbose(1)) return plan->impl->run(p, t, context, workspace);
+    int outer = cvp_stage_enter(CONVOP_STAGE_KERNEL);
+    convop_status status = plan->impl->run(&plan->problem, t, context, workspace);
+    cvp_stage_leave(outer);
+    return status;
+}
+
+convop_status cvp_conv_plan_compute(const struct conv_plan *plan, const convop_conv_operands *t,
+                                    const convop_context *context, void *workspace)
+{
+    char *next = workspace;
+    convop_conv_operands o = *t;
+    o.struct_size = sizeof o;
+    o.src = take(plan, CONV_SRC, context, t->src, &next);
+    o.dst = take(plan, CONV_DST, context, t->dst, &next);
+    o.bias = take(plan, CONV_BIAS, context, t->bias, &next);
+    o.packed = NULL;
+    if (!plan->prepared)
+        o.weights = take(plan, CONV_WEIGHTS, context, t->weights, &next);
+    else if (plan->is_packed)
+        o.packed = plan->prepared;
+    else
+        o.weights = plan->prepared;
+
+    const enum conv_place out = cvp_conv_output(plan);
+    if (!cvp_conv_is_copied(plan, out)) return run_row(plan, &o, context, next);
+    o.out = next;
+    next += cvp_conv_copy_bytes(plan, out);
+    if (plan->problem.add) cvp_conv_gather(plan, out, context, o.out, t->out);
+    convop_status status = run_row(plan, &o, context, next);
+    if (status == CONVOP_OK) cvp_conv_scatter(plan, out, context, t->out, o.out);
+    return status;
+}
+
+static convop_status compute_and_tell(const struct conv_plan *plan, const convop_conv_operands *t,
+                                      const convop_context *context, void *workspace)
+{
+    if (!cvp_verbose(1)) return cvp_conv_plan_compute(plan, t, context, workspace);
     double start = cvp_now_ms();
-    convop_status status = plan->impl->run(p, t, context, workspace);
+    convop_status status = cvp_conv_plan_compute(plan, t, context, workspace);
     double ms = cvp_now_ms() - start;
-    char problem[256], tensors[32];
-    cvp_conv_problem_describe(p, problem, sizeof problem);
-    cvp_conv_problem_describe_tensors(p, plan->dtype, tensors, sizeof tensors);
-    cvp_log(&context->sink, "exec,Convolution,%s,%s:%s,%s,%s,%.3f",
-            cvp_conv_direction_name(p->direction), plan->impl->name,
-            cvp_isa_name((enum cvp_isa)p->isa), tensors, problem, ms);
+    if (status == CONVOP_OK)
+        cvp_conv_log_exec(plan, context, ms);
+    else
+        cvp_conv_log_fault(plan, plan->impl, convop_last_error());
+    return status;
+}
+
+/* A row leaves the output as it was when it fails, so the next one can begin anew; the cache's
+ * answer is dropped when it is met again. The workspace is the plan's where that suffices. */
+static convop_status run_another(const struct conv_plan *plan, const convop_conv_operands *t,
+                                 const convop_context *context, void *workspace)
+{
+    struct conv_plan other;
+    cvp_conv_plan_start(&other, &plan->given, &plan->terms, context);
+    convop_status status = cvp_conv_select(&other, plan->impl);
+    void *own = NULL;
+    if (status == CONVOP_OK && other.bytes > plan->bytes) {
+        own = cvp_buffer_alloc(&context->allocator, other.bytes);
+        if (!own)
+            status = convop_fail(CONVOP_E_NO_MEMORY,
+                                 "Convolution: no memory for %zu bytes of workspace", other.bytes);
+    }
+    if (status == CONVOP_OK) status = compute_and_tell(&other, t, context, own ? own : workspace);
+    if (own) cvp_buffer_free(&context->allocator, own, other.bytes);
+    cvp_conv_plan_end(&other);
     return status;
 }
 
 convop_status cvp_conv_plan_run(const struct conv_plan *plan, const convop_conv_operands *t,
                                 const convop_context *context, void *workspace)
 {
-    char *next = workspace;
-    convop_conv_operands o = *t;
-    o.struct_size = sizeof o;
-    o.src = take(plan, &plan->src, context, t->src, &next);
-    o.dst = take(plan, &plan->dst, context, t->dst, &next);
-    o.bias = take(plan, &plan->bias, context, t->bias, &next);
-    o.packed = NULL;
-    if (!plan->prepared)
-        o.weights = take(plan, &plan->weights, context, t->weights, &next);
-    else if (plan->is_packed)
-        o.packed = plan->prepared;
-    else
-        o.weights = plan->prepared;
-
-    const struct conv_side *side = output_side(plan);
-    if (!side || !side->copied) return run_row(plan, &o, context, next);
-    o.out = next;
-    next += cvp_conv_copy_bytes(plan, side);
-    if (plan->problem.add) cvp_conv_gather(plan, side, context, o.out, t->out);
-    convop_status status = run_row(plan, &o, context, next);
-    if (status == CONVOP_OK) cvp_conv_scatter(plan, side, context, t->out, o.out);
-    return status;
+    convop_status status = compute_and_tell(plan, t, context, workspace);
+    if (status != CONVOP_E_UNSUPPORTED || plan->choice != CONVOP_CHOICE_CACHED) return status;
+    return run_another(plan, t, context, workspace);
 }

@@ -1,70 +1,182 @@
 /* Choosing the row: policy only. */
+#include "src/operator/convolution/select.h"
+
 #include <string.h>
 
+#include "src/common/alloc.h"
+#include "src/common/epoch.h"
+#include "src/common/log.h"
 #include "src/common/status.h"
-#include "src/common/text.h"
-#include "src/operator/convolution/impl.h"
+#include "src/operator/convolution/key.h"
+#include "src/operator/convolution/lines.h"
+#include "src/operator/convolution/measure.h"
 
-/* Whether a name is a choice for the direction. The built-ins have one row for the bias gradient,
- * so a name that is meant for the others leaves it alone. */
-static int is_named(const struct conv_rows *rows, const char *name, convop_conv_direction direction)
+convop_status cvp_conv_mode(const convop_conv_params *params, enum cvp_autotune *mode)
 {
-    if (direction != CONVOP_BWD_B) return name[0] != '\0';
-    for (size_t i = 0; i < rows->count; i++)
-        if (rows->at[i]->direction == direction && strcmp(rows->at[i]->name, name) == 0) return 1;
+    int set;
+    CVP_RETURN_IF_ERROR(cvp_setting_int(CVP_SETTING_AUTOTUNE, &set));
+    switch (set == CVP_AUTOTUNE_UNSET ? params->cudnn_tune : CONVOP_TUNE_DEFAULT) {
+    case CONVOP_TUNE_OFF: *mode = CVP_AUTOTUNE_OFF; break;
+    case CONVOP_TUNE_LIMITED_WORKSPACE: *mode = CVP_AUTOTUNE_LIMITED; break;
+    case CONVOP_TUNE_FASTEST: *mode = CVP_AUTOTUNE_FASTEST; break;
+    default: *mode = (enum cvp_autotune)set; break;
+    }
+    return CONVOP_OK;
+}
+
+size_t cvp_conv_workspace_limit(const convop_conv_params *params, enum cvp_autotune mode,
+                                size_t call_limit)
+{
+    size_t own = mode == CVP_AUTOTUNE_FASTEST ? SIZE_MAX : params->workspace_bytes;
+    return own < call_limit ? own : call_limit;
+}
+
+convop_status cvp_conv_plan_take(struct conv_plan *plan, const struct conv_candidate *candidate,
+                                 convop_conv_choice choice)
+{
+    size_t copy_bytes = 0;
+    plan->problem = plan->given;
+    if (candidate->copies) cvp_conv_plan_behind(plan, &plan->problem, &copy_bytes);
+    plan->copies = candidate->copies;
+    plan->choice = choice;
+    plan->bytes = candidate->bytes;
+    if (candidate->bytes > plan->given.workspace_limit)
+        return convop_fail(CONVOP_E_INTERNAL,
+                           "Convolution: implementation %s wants %zu bytes of workspace for a "
+                           "problem that it takes, allowed are %zu",
+                           candidate->impl->name, candidate->bytes - copy_bytes,
+                           plan->problem.workspace_limit);
+    plan->impl = candidate->impl;
+    return CONVOP_OK;
+}
+
+/* The row that an answer of the cache means, if it still fits. */
+static int find_answer(const struct conv_plan *plan, const struct cvp_tune_choice *answer,
+                       const convop_conv_impl *without, struct conv_candidate *found)
+{
+    const size_t limit = plan->given.workspace_limit;
+    convop_conv_problem behind;
+    size_t bytes = 0, i = 0;
+    const struct conv_rows *rows = plan->rows;
+    while (i < rows->count && (rows->at[i]->direction != plan->given.direction ||
+                               strcmp(rows->at[i]->name, answer->impl) != 0))
+        i++;
+    if (i == rows->count || rows->at[i] == without ||
+        rows->at[i]->version != answer->impl_version || answer->workspace_bytes > limit)
+        return 0;
+    char why[CONVOP_WHY_SIZE];
+    int has_copies = cvp_conv_plan_behind(plan, &behind, &bytes);
+    return cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, rows->at[i], found, why) &&
+           found->bytes <= limit;
+}
+
+int cvp_conv_look_up(const struct conv_plan *plan, const struct cvp_tune_key *key,
+                     const convop_conv_impl *without, struct conv_candidate *found,
+                     struct cvp_tune_choice *answer)
+{
+    if (!cvp_tune_lookup(key, answer)) {
+        if (cvp_verbose(2)) cvp_conv_log_look_up(plan, key, "miss", NULL);
+        return 0;
+    }
+    cvp_free(answer->plan);
+    answer->plan = NULL;
+    int fits = find_answer(plan, answer, without, found);
+    if (cvp_verbose(2)) cvp_conv_log_look_up(plan, key, fits ? "hit" : "dropped", answer);
+    if (fits) return 1;
+    cvp_tune_drop(key);
+    cvp_epoch_advance();
     return 0;
 }
 
-const convop_conv_impl *cvp_conv_find(const struct conv_rows *rows, const char *name,
-                                      const convop_conv_problem *p)
+/* What a choice is made with, and what it comes to. */
+struct choosing {
+    struct conv_plan *plan;
+    const convop_conv_impl *without;
+    struct cvp_tune_key key;
+    struct conv_candidate found;
+    struct cvp_tune_choice answer;
+};
+
+static int is_cached(struct choosing *c)
 {
-    int named = is_named(rows, name, p->direction);
-    for (size_t i = 0; i < rows->count; i++) {
-        const convop_conv_impl *row = rows->at[i];
-        char why[CONVOP_WHY_SIZE];
-        if (row->direction == p->direction && (!named || strcmp(row->name, name) == 0) &&
-            cvp_conv_ask(row, p, why))
-            return row;
-    }
-    return NULL;
+    return cvp_conv_look_up(c->plan, &c->key, c->without, &c->found, &c->answer);
 }
 
-static convop_status fail_by_name(const struct conv_rows *rows, const char *name,
-                                  const convop_conv_problem *p)
+/* Measures and keeps what it finds, as one thread of those that need it. NONE where nothing could
+ * be measured, or another thread is at it and nobody waits. */
+static convop_conv_choice measure(struct choosing *c, const struct conv_candidates *all)
 {
-    const char *names[32];
-    size_t n = 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        const convop_conv_impl *row = rows->at[i];
-        if (row->direction != p->direction) continue;
-        if (n < 32) names[n++] = row->name;
-        char why[CONVOP_WHY_SIZE];
-        if (strcmp(row->name, name) == 0 && !cvp_conv_ask(row, p, why))
-            return convop_fail(
-                CONVOP_E_UNSUPPORTED,
-                "Convolution: implementation %s, which the setting impl asks for, does "
-                "not run this %s: %s",
-                name, cvp_conv_direction_name(p->direction), why);
+    const int wait = cvp_setting_int_or(CVP_SETTING_TUNE_WAIT, 1);
+    while (!cvp_tune_begin(&c->key, wait)) {
+        if (!wait) return CONVOP_CHOICE_NONE;
+        if (is_cached(c)) return CONVOP_CHOICE_CACHED;
     }
-    const char *near = cvp_nearest(name, names, n);
-    return convop_fail(CONVOP_E_INVALID,
-                       "Convolution: the setting impl asks for %s, which %s does not have%s%s",
-                       name, cvp_conv_direction_name(p->direction), near ? "; the nearest is " : "",
-                       near ? near : "");
+    /* It may have been measured between this thread's look and its begin. */
+    convop_conv_choice choice = is_cached(c) ? CONVOP_CHOICE_CACHED : CONVOP_CHOICE_NONE;
+    if (choice == CONVOP_CHOICE_NONE) {
+        const struct conv_measuring how = {
+            .budget_ms = cvp_setting_int_or(CVP_SETTING_TUNE_BUDGET, 1000),
+            .verify = cvp_setting_int_or(CVP_SETTING_TUNE_VERIFY, 0)};
+        struct conv_result results[CONV_MAX_CANDIDATES];
+        const struct conv_candidate *winner = cvp_conv_measure(c->plan, all, &how, results);
+        if (winner) {
+            choice = CONVOP_CHOICE_MEASURED;
+            c->found = *winner;
+            if (cvp_conv_answer(all, results, winner, &c->answer))
+                (void)cvp_tune_store(&c->key, &c->answer);
+        }
+    }
+    cvp_tune_end(&c->key);
+    return choice;
 }
 
-convop_status cvp_conv_fail_to_find(const struct conv_rows *rows, const char *name,
-                                    const convop_conv_problem *p)
+/* 1 if there is more than one row for the direction: of one there is nothing to be known. */
+static int rows_compete(const struct conv_plan *plan)
 {
-    if (is_named(rows, name, p->direction)) return fail_by_name(rows, name, p);
-    char problem[256], reasons[512];
-    cvp_conv_problem_describe(p, problem, sizeof problem);
-    struct cvp_text t = cvp_text_in(reasons, sizeof reasons);
-    for (size_t i = 0; i < rows->count; i++) {
-        char why[CONVOP_WHY_SIZE];
-        if (rows->at[i]->direction == p->direction && !cvp_conv_ask(rows->at[i], p, why))
-            cvp_text_add(&t, "; %s: %s", rows->at[i]->name, why);
+    int n = 0;
+    for (size_t i = 0; i < plan->rows->count; i++)
+        n += plan->rows->at[i]->direction == plan->given.direction;
+    return n > 1;
+}
+
+/* The rule below "forced". */
+static convop_status choose(struct conv_plan *plan, const convop_conv_impl *without)
+{
+    struct conv_candidates all;
+    struct conv_key texts;
+    struct choosing c = {.plan = plan, .without = without};
+    convop_conv_choice choice = CONVOP_CHOICE_NONE;
+    int asks = plan->terms.mode != CVP_AUTOTUNE_OFF && rows_compete(plan);
+    if (asks) {
+        c.key = cvp_conv_key(plan, &texts);
+        if (is_cached(&c)) choice = CONVOP_CHOICE_CACHED;
     }
-    return convop_fail(CONVOP_E_UNSUPPORTED, "Convolution: no implementation runs %s of %s%s",
-                       cvp_conv_direction_name(p->direction), problem, reasons);
+    if (choice == CONVOP_CHOICE_NONE) {
+        cvp_conv_candidates(plan, "", without, &all);
+        if (all.count == 0) return cvp_conv_fail_to_find(plan, "");
+        if (asks && all.count > 1 && plan->terms.mode != CVP_AUTOTUNE_UNSET)
+            choice = measure(&c, &all);
+    }
+    if (choice == CONVOP_CHOICE_NONE)
+        return cvp_conv_plan_take(plan, &all.at[0], CONVOP_CHOICE_ESTIMATED);
+    plan->ms = c.answer.ms;
+    return cvp_conv_plan_take(plan, &c.found, choice);
+}
+
+static convop_status force(struct conv_plan *plan, const char *name)
+{
+    struct conv_candidates all;
+    cvp_conv_candidates(plan, name, NULL, &all);
+    if (all.count == 0) return cvp_conv_fail_to_find(plan, name);
+    return cvp_conv_plan_take(plan, &all.at[0], CONVOP_CHOICE_FORCED);
+}
+
+convop_status cvp_conv_select(struct conv_plan *plan, const convop_conv_impl *without)
+{
+    char name[256];
+    CVP_RETURN_IF_ERROR(cvp_setting_text(CVP_SETTING_IMPL, name, sizeof name));
+    int named = cvp_conv_is_named(plan->rows, name, plan->given.direction);
+    convop_status status = named ? force(plan, name) : choose(plan, without);
+    if (status == CONVOP_OK && cvp_verbose(2)) cvp_conv_log_choice(plan);
+    return status;
 }

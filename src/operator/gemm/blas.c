@@ -34,6 +34,13 @@ int cvp_blas_is_threaded(const struct cvp_blas *blas)
     return blas->num_threads() > 1;
 }
 
+unsigned cvp_blas_state(void)
+{
+    const struct cvp_blas *blas = cvp_blas_found();
+    if (!blas) return 0;
+    return (unsigned)blas->num_threads() << 1 | (unsigned)(cvp_blas_was_forked() != 0);
+}
+
 /* How a rows x cols operand is handed over: as it lies, or as its transpose. */
 static int operand(int64_t row, int64_t col, int64_t rows, int64_t cols, int *trans, int64_t *ld)
 {

@@ -23,6 +23,10 @@ int cvp_blas_takes(const struct cvp_gemm *g);
 
 void cvp_blas_gemm(const struct cvp_blas *blas, enum cvp_float type, const struct cvp_gemm *g);
 
+/* A number that changes whenever cvp_blas_get may answer otherwise, but for the settings; 0 while
+ * no OpenBLAS is open. */
+unsigned cvp_blas_state(void);
+
 /* For `convop info`: what was found, e.g. "OpenBLAS 0.3.21 ... (libopenblas.so.0), 2 threads", or
  * why there is none. Opens it if that has not happened. */
 void cvp_blas_describe(char *text, size_t size);

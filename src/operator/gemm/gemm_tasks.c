@@ -3,6 +3,7 @@
 
 #include "src/common/alloc.h"
 #include "src/common/size.h"
+#include "src/common/stage.h"
 #include "src/engine/parallel.h"
 
 struct cvp_gemm_choice cvp_gemm_choose(enum cvp_float type, enum cvp_isa isa, int threads,
@@ -19,10 +20,12 @@ struct cvp_gemm_choice cvp_gemm_choose(enum cvp_float type, enum cvp_isa isa, in
 void cvp_gemm_multiply(const struct cvp_gemm_choice *choice, const struct cvp_gemm *g,
                        void *scratch)
 {
+    int outer = cvp_stage_enter(CONVOP_STAGE_PRODUCT);
     if (choice->blas && cvp_blas_takes(g))
         cvp_blas_gemm(choice->blas, choice->type, g);
     else
         cvp_gemm(choice->own, g, scratch);
+    cvp_stage_leave(outer);
 }
 
 struct cvp_gemm_lanes cvp_gemm_lanes_for(const struct cvp_gemm_choice *choice, int threads,

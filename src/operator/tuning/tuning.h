@@ -39,9 +39,11 @@ void cvp_tune_drop(const struct cvp_tune_key *key);
 int cvp_tune_begin(const struct cvp_tune_key *key, int wait);
 void cvp_tune_end(const struct cvp_tune_key *key);
 
-/* 1 if the texts are those of this machine and these versions, for convop_tune_filter.foreign:
- * whoever makes keys says what they are. */
-void cvp_tune_set_identity(void (*identity)(char *device, size_t device_size, char *software,
-                                            size_t software_size));
+/* Records in memory, the system's among them. For `convop info`. */
+size_t cvp_tune_count(void);
+
+/* The texts of this machine and these versions, for convop_tune_filter.foreign. Defined by whoever
+ * makes keys, and need not have been asked for a key before. */
+void cvp_tune_identity(char *device, size_t device_size, char *software, size_t software_size);
 
 #endif

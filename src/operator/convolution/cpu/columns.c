@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/common/size.h"
+#include "src/common/stage.h"
 #include "src/operator/convolution/cpu/window.h"
 
 /* A tap, and its offset in src from the pixel that an output's stride leads to. */
@@ -63,17 +64,21 @@ static inline int inside(int64_t at, int64_t size)
 void cvp_conv_im2col(const convop_conv_problem *p, const void *image, int64_t k0, int64_t k1,
                      int64_t y0, int64_t y1, void *col, int64_t ld)
 {
+    int outer = cvp_stage_enter(CONVOP_STAGE_LOWERING);
     if (p->dtype.bits == 64)
         (p->channels_last ? im2col_last_f64 : im2col_first_f64)(p, image, k0, k1, y0, y1, col, ld);
     else
         (p->channels_last ? im2col_last_f32 : im2col_first_f32)(p, image, k0, k1, y0, y1, col, ld);
+    cvp_stage_leave(outer);
 }
 
 void cvp_conv_col2im(const convop_conv_problem *p, const void *col, int64_t ld, int64_t c0,
                      int64_t c1, int64_t y0, int64_t y1, void *image)
 {
+    int outer = cvp_stage_enter(CONVOP_STAGE_LOWERING);
     if (p->dtype.bits == 64)
         (p->channels_last ? col2im_last_f64 : col2im_first_f64)(p, col, ld, c0, c1, y0, y1, image);
     else
         (p->channels_last ? col2im_last_f32 : col2im_first_f32)(p, col, ld, c0, c1, y0, y1, image);
+    cvp_stage_leave(outer);
 }

@@ -6,6 +6,7 @@
 
 #include "src/common/alloc.h"
 #include "src/common/size.h"
+#include "src/common/stage.h"
 #include "src/engine/parallel.h"
 
 /* Elements of an NC* plane in one item; larger planes are cut into blocks of rows. */
@@ -80,8 +81,10 @@ static void pack_range(void *arg, int lane, int64_t begin, int64_t end)
 static void pack(const convop_conv_problem *p, const void *weights, void *packed,
                  const convop_context *context)
 {
+    int outer = cvp_stage_enter(CONVOP_STAGE_PACKING);
     struct pack_job job = {p, cvp_dw_kernels(p), weights, packed};
     cvp_parallel(context, cvp_ceil_div(out_channels(p), job.kernels->lanes), pack_range, &job);
+    cvp_stage_leave(outer);
 }
 
 static struct cvp_dw_phases make_phases(const convop_conv_problem *p, int axis,
@@ -168,6 +171,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         .packed_bytes = packed_bytes,                                                              \
         .pack = pack,                                                                              \
         .run = run,                                                                                \
+        .estimate = cvp_dw_estimate,                                                               \
     }
 
 DEPTHWISE(cvp_conv_depthwise_fwd, CONVOP_FWD);

@@ -81,6 +81,11 @@ int cvp_dw_takes(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE]);
 /* For applicable: 1 if `bytes` of workspace are within the limit. */
 int cvp_dw_fits(const convop_conv_problem *p, size_t bytes, char why[CONVOP_WHY_SIZE]);
 
+/* Expected milliseconds, of a correlation, and of a filter gradient in so many groups of channels
+ * and parts. */
+double cvp_dw_estimate(const convop_conv_problem *p);
+double cvp_dw_filter_estimate(const convop_conv_problem *p, double groups, double parts);
+
 /* The forward axes: 0 depth, 1 height, 2 width. */
 struct cvp_dw_axis cvp_dw_forward_axis(const convop_conv_problem *p, int axis);
 

@@ -121,6 +121,12 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
     return CONVOP_OK;
 }
 
+static double estimate(const convop_conv_problem *p)
+{
+    struct cut c = cut_for(p);
+    return cvp_dw_filter_estimate(p, (double)c.groups, (double)c.parts);
+}
+
 extern const convop_conv_impl cvp_conv_depthwise_bwd_w;
 const convop_conv_impl cvp_conv_depthwise_bwd_w = {
     .struct_size = sizeof(convop_conv_impl),
@@ -131,4 +137,5 @@ const convop_conv_impl cvp_conv_depthwise_bwd_w = {
     .applicable = applicable,
     .workspace = workspace,
     .run = run,
+    .estimate = estimate,
 };

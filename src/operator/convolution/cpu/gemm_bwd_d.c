@@ -7,6 +7,7 @@
 
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/columns.h"
+#include "src/operator/convolution/cpu/estimate.h"
 #include "src/operator/convolution/cpu/matmul.h"
 
 /* Rows of columns in a block: many enough that diff_dst is packed seldom. */
@@ -159,6 +160,25 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
     return CONVOP_OK;
 }
 
+static double estimate(const convop_conv_problem *p)
+{
+    const struct blocks b = plan_blocks(p);
+    const double images = (double)p->mb * (double)p->g, taps = (double)cvp_conv_taps(p);
+    const double all = (double)cvp_conv_dst_pixels(p), pixels = (double)b.pixels;
+    const int by_tap = p->channels_last && b.channels < p->ic / p->g;
+    const double rows = (double)b.channels * (by_tap ? 1 : taps);
+    struct cvp_conv_products w = {.k = (double)(p->oc / p->g), .tasks = (double)b.tasks};
+    w.m = p->channels_last ? pixels : rows;
+    w.n = p->channels_last ? rows : pixels;
+    w.calls = w.tasks;
+    if (!cvp_conv_is_pointwise(p)) {
+        w.calls *= cvp_conv_parts(all, pixels) * (by_tap ? taps : 1);
+        w.columns = images * (double)(p->ic / p->g) * taps * all;
+        w.runs = cvp_conv_column_runs(p, images, (double)(p->ic / p->g) * taps);
+    }
+    return cvp_conv_products_price(p, &w);
+}
+
 extern const convop_conv_impl cvp_conv_gemm_bwd_d;
 const convop_conv_impl cvp_conv_gemm_bwd_d = {
     .struct_size = sizeof(convop_conv_impl),
@@ -169,4 +189,5 @@ const convop_conv_impl cvp_conv_gemm_bwd_d = {
     .applicable = applicable,
     .workspace = workspace,
     .run = run,
+    .estimate = estimate,
 };

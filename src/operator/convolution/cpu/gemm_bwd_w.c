@@ -5,6 +5,7 @@
  * that the order of its sums depends on no thread. */
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/columns.h"
+#include "src/operator/convolution/cpu/estimate.h"
 #include "src/operator/convolution/cpu/matmul.h"
 
 /* A task's share of the weights: output channels x rows of columns. */
@@ -135,6 +136,23 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
     return CONVOP_OK;
 }
 
+static double estimate(const convop_conv_problem *p)
+{
+    const struct blocks b = plan_blocks(p);
+    const double images = (double)p->mb * (double)p->g, again = (double)b.filter_blocks;
+    const double all = (double)cvp_conv_dst_pixels(p), pixels = (double)b.pixels;
+    struct cvp_conv_products w = {.m = (double)b.filter_block,
+                                  .n = (double)b.row_block,
+                                  .k = pixels,
+                                  .tasks = (double)b.tasks};
+    w.calls = w.tasks * (double)p->mb * cvp_conv_parts(all, pixels);
+    if (!cvp_conv_is_pointwise(p)) {
+        w.columns = images * (double)b.rows * all * again;
+        w.runs = cvp_conv_column_runs(p, images, (double)b.rows) * again;
+    }
+    return cvp_conv_products_price(p, &w);
+}
+
 extern const convop_conv_impl cvp_conv_gemm_bwd_w;
 const convop_conv_impl cvp_conv_gemm_bwd_w = {
     .struct_size = sizeof(convop_conv_impl),
@@ -145,4 +163,5 @@ const convop_conv_impl cvp_conv_gemm_bwd_w = {
     .applicable = applicable,
     .workspace = workspace,
     .run = run,
+    .estimate = estimate,
 };

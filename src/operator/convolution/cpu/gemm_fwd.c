@@ -4,6 +4,7 @@
  * One task is a block of pixels of one group of one image. */
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/columns.h"
+#include "src/operator/convolution/cpu/estimate.h"
 #include "src/operator/convolution/cpu/matmul.h"
 #include "src/operator/copy.h"
 
@@ -128,6 +129,21 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
     return CONVOP_OK;
 }
 
+static double estimate(const convop_conv_problem *p)
+{
+    const struct blocks b = plan_blocks(p);
+    const double images = (double)p->mb * (double)p->g, rows = (double)b.rows;
+    const double pixels = (double)b.pixels, ocg = (double)(p->oc / p->g);
+    struct cvp_conv_products w = {.calls = (double)b.tasks, .k = rows, .tasks = (double)b.tasks};
+    w.m = p->channels_last ? pixels : ocg;
+    w.n = p->channels_last ? ocg : pixels;
+    if (!cvp_conv_is_pointwise(p)) {
+        w.columns = images * rows * (double)cvp_conv_dst_pixels(p);
+        w.runs = cvp_conv_column_runs(p, images, rows);
+    }
+    return cvp_conv_products_price(p, &w);
+}
+
 extern const convop_conv_impl cvp_conv_gemm_fwd;
 const convop_conv_impl cvp_conv_gemm_fwd = {
     .struct_size = sizeof(convop_conv_impl),
@@ -140,4 +156,5 @@ const convop_conv_impl cvp_conv_gemm_fwd = {
     .packed_bytes = packed_bytes,
     .pack = pack,
     .run = run,
+    .estimate = estimate,
 };

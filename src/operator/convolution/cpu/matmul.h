@@ -18,6 +18,20 @@ struct cvp_gemm_lanes cvp_conv_lanes(const convop_conv_problem *p,
 int cvp_conv_lanes_fit(const convop_conv_problem *p, const struct cvp_gemm_lanes *lanes,
                        char why[CONVOP_WHY_SIZE]);
 
+/* What a direction of the row does: so many products of m x n x k, in so many tasks, and so many
+ * elements copied to or from columns, in so many runs. */
+struct cvp_conv_products {
+    double calls, m, n, k, tasks, columns, runs;
+};
+
+/* Expected milliseconds; by direction and layout. */
+double cvp_conv_products_price(const convop_conv_problem *p, const struct cvp_conv_products *w);
+
+/* Runs of consecutive elements that lowering `rows` rows of columns at all pixels of `images`
+ * copies.
+ */
+double cvp_conv_column_runs(const convop_conv_problem *p, double images, double rows);
+
 /* Sizes of blocks. They follow from the problem alone, so that results do not depend on threads. */
 
 /* Bytes of columns that a lane works on at a time: a share of a second-level cache. */

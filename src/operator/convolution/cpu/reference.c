@@ -2,6 +2,7 @@
  * resort, and what runs where memory is short. One item of its parallel loop is one element of the
  * output. */
 #include "src/engine/parallel.h"
+#include "src/operator/convolution/cpu/estimate.h"
 #include "src/operator/convolution/cpu/window.h"
 #include "src/operator/convolution/impl.h"
 
@@ -53,6 +54,26 @@ static convop_status run_bwd_w(const convop_conv_problem *p, const convop_conv_o
     return run(p, t, context, p->oc * (p->ic / p->g) * cvp_conv_taps(p), loops);
 }
 
+/* Call; outputs, or for the gradient by data the windows that may reach one; products. They are the
+ * compiler's plain loops in any instruction set. */
+static const conv_prices prices[] = {
+    [CONVOP_FWD] = {{1300, 19, 0.65}, {1300, 19, 0.65}, {1300, 19, 0.65}},
+    [CONVOP_BWD_D] = {{220, 0.54, 0.73}, {220, 0.54, 0.73}, {220, 0.54, 0.73}},
+    [CONVOP_BWD_W] = {{1500, 19, 0.57}, {1500, 19, 0.57}, {1500, 19, 0.57}},
+};
+
+static double estimate(const convop_conv_problem *p)
+{
+    const double taps = (double)cvp_conv_taps(p), icg = (double)(p->ic / p->g);
+    const double dst = (double)p->mb * (double)p->oc * (double)cvp_conv_dst_pixels(p);
+    const double src = (double)p->mb * (double)p->ic * (double)cvp_conv_src_pixels(p);
+    const double outputs = p->direction == CONVOP_FWD     ? dst
+                           : p->direction == CONVOP_BWD_D ? src * taps
+                                                          : (double)p->oc * icg * taps;
+    const double work[CONV_KINDS] = {1, outputs, dst * icg * taps};
+    return cvp_conv_price(p, prices[p->direction], work, outputs);
+}
+
 #define REFERENCE(row, dir, run_row)                                                               \
     extern const convop_conv_impl row;                                                             \
     const convop_conv_impl row = {                                                                 \
@@ -63,6 +84,7 @@ static convop_status run_bwd_w(const convop_conv_problem *p, const convop_conv_o
         .level = CONVOP_LEVEL_BUILTIN,                                                             \
         .applicable = applicable,                                                                  \
         .run = run_row,                                                                            \
+        .estimate = estimate,                                                                      \
     }
 
 REFERENCE(cvp_conv_reference_fwd, CONVOP_FWD, run_fwd);

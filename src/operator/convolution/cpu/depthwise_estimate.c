@@ -1,0 +1,155 @@
+/* What the row `depthwise` is expected to take. Its loops are of few kinds: windows of a fixed size
+ * (3, and 5 where there are registers for it) at stride 1 or 2, pairs of phases, and any taps; in
+ * N*C, lanes that lie side by side or are gathered. */
+#include "src/common/size.h"
+#include "src/operator/convolution/cpu/depthwise.h"
+#include "src/operator/convolution/cpu/estimate.h"
+
+/* Kernels with a path of their own. */
+static int is_window(const convop_conv_problem *p)
+{
+    const int most = p->isa == CVP_ISA_AVX512 ? 5 : 3;
+    return p->kh == p->kw && p->sh == p->sw && p->sh <= 2 && p->dh == 1 && p->dw == 1 &&
+           (p->kh == 3 || p->kh == most);
+}
+
+/* ---- forward, and backward by data -------------------------------------------------------------
+ */
+
+/* Call; rows; vectors times taps: window at stride 1, at stride 2, pairs, any, any with a stride;
+ * vectors of the last two; bytes. */
+static const conv_prices planes = {
+    {1260, 13.1, 0.22, 0.258, 0.783, 0.674, 2.19, 5.68, 0.0375},
+    {998, 4.75, 0.0896, 0.299, 0.794, 0.549, 2.67, 7.09, 0.0379},
+    {1040, 3.05, 0.27, 0.601, 1.43, 2.41, 7.08, 7.73, 0.0209},
+};
+
+/* Call; vectors; vectors times taps: window, any, gathered; gathered lanes times taps; bytes. */
+static const conv_prices pixels = {
+    {1170, 2.77, 0, 0.381, 1.66, 0.0768, 0.0357},
+    {1110, 3.04, 0.0247, 0.39, 1.44, 0.306, 0.0194},
+    {1020, 2.72, 0.174, 0.59, 12, 0, 0.0136},
+};
+
+/* A correlation: the output's sizes, and how many taps and visits of a row an output costs. */
+struct shape {
+    double channels, d, h, w, taps, visits;
+};
+
+static struct shape shape_of(const convop_conv_problem *p)
+{
+    const double taps = (double)cvp_conv_taps(p);
+    if (p->direction == CONVOP_FWD)
+        return (struct shape){(double)p->oc, (double)p->od, (double)p->oh,
+                              (double)p->ow, taps,          (double)p->kd};
+    /* A phase has its share of the taps. */
+    const double multiplier = (double)p->oc / (double)p->ic;
+    const double shares = (double)cvp_min_i64(p->sd, p->kd) * (double)cvp_min_i64(p->sh, p->kh) *
+                          (double)cvp_min_i64(p->sw, p->kw);
+    return (struct shape){(double)p->ic,
+                          (double)p->id,
+                          (double)p->ih,
+                          (double)p->iw,
+                          taps * multiplier / shares,
+                          multiplier * cvp_conv_most(1, (double)p->kd / (double)p->sd)};
+}
+
+static double price_planes(const convop_conv_problem *p, const struct shape *s)
+{
+    const int backward = p->direction == CONVOP_BWD_D;
+    const double phases = backward ? (double)p->sw : 1;
+    const double rows = (double)p->mb * s->channels * s->d * s->h;
+    const double vectors =
+        rows * phases * cvp_conv_parts(cvp_conv_parts(s->w, phases), cvp_conv_vector(p));
+    const double all = vectors * s->taps;
+    double work[CONV_KINDS] = {1, rows * s->visits, [8] = cvp_conv_image_bytes(p)};
+    const int pairs = backward && p->sw == 2 && p->sh == 2 && p->kh == p->kw && p->dw == 1 &&
+                      (p->kw == 3 || p->kw == 5);
+    if (is_window(p) && p->sh == 1)
+        work[2] = all;
+    else if (is_window(p) && !backward)
+        work[3] = all;
+    else if (pairs)
+        work[4] = all;
+    else
+        work[p->sw > 1 && !is_window(p) ? 6 : 5] = all, work[7] = vectors;
+    return cvp_conv_price(p, planes, work,
+                          (double)p->mb * s->channels * s->d *
+                              cvp_conv_most(1, s->h * s->w / 16384));
+}
+
+static double price_pixels(const convop_conv_problem *p, const struct shape *s)
+{
+    const double lanes = cvp_conv_vector(p);
+    const double vectors = (double)p->mb * s->d * s->h * s->w * cvp_conv_parts(s->channels, lanes);
+    const double all = vectors * s->taps;
+    double work[CONV_KINDS] = {1, [6] = cvp_conv_image_bytes(p)};
+    if (p->oc != p->ic) {
+        work[4] = all;
+        work[5] = all * cvp_conv_least(lanes, s->channels);
+    } else {
+        const int backward = p->direction == CONVOP_BWD_D;
+        work[1] = vectors;
+        work[is_window(p) && p->kd == 1 && !(backward && p->sh > 1) ? 2 : 3] = all;
+    }
+    return cvp_conv_price(p, pixels, work,
+                          (double)p->mb * s->d * cvp_conv_parts(s->h, 8) *
+                              cvp_conv_parts(s->channels, 128));
+}
+
+double cvp_dw_estimate(const convop_conv_problem *p)
+{
+    const struct shape s = shape_of(p);
+    return p->channels_last ? price_pixels(p, &s) : price_planes(p, &s);
+}
+
+/* ---- backward by weights -----------------------------------------------------------------------
+ */
+
+/* Call; sums; rows; vectors times taps: window at stride 1, at stride 2, any at stride 1; rows
+ * times taps of any; pixels times taps of any at a stride, which has no vectors; bytes. */
+static const conv_prices filter_planes = {
+    {1750, 7.05, 4.62, 0.515, 0.602, 0.623, 1.55, 0.553, 0},
+    {1540, 4.72, 3.74, 0.433, 0.907, 0.914, 0.0158, 0.451, 7.61e-05},
+    {1450, 4.74, 1.4, 0.76, 1.23, 0.904, 6.47, 0.585, 0.00559},
+};
+
+/* Call; sums; vectors times taps: window, any; rows of vectors times taps of all but windows;
+ * gathered vectors times taps, gathered lanes times taps; bytes. */
+static const conv_prices filter_pixels = {
+    {1180, 2.75, 0.412, 0.532, 0, 2.9, 0, 0.0171},
+    {887, 1.74, 0.436, 0.614, 0, 1.26, 0.308, 0.0174},
+    {825, 1.48, 0.585, 0.8, 0, 3.03, 0.232, 0.0139},
+};
+
+double cvp_dw_filter_estimate(const convop_conv_problem *p, double groups, double parts)
+{
+    const double lanes = cvp_conv_vector(p), oc = (double)p->oc, taps = (double)cvp_conv_taps(p);
+    const double rows = (double)p->mb * (double)p->od * (double)p->oh, width = (double)p->ow;
+    const int window = is_window(p);
+    if (!p->channels_last) {
+        const double all = rows * oc * cvp_conv_parts(width, lanes) * taps;
+        double work[CONV_KINDS] = {1, oc * taps * parts,
+                                   rows * oc * (double)p->kd, [8] = cvp_conv_image_bytes(p)};
+        if (window) {
+            work[p->sw == 1 ? 3 : 4] = all;
+        } else {
+            work[6] = rows * oc * taps;
+            work[p->sw == 1 ? 5 : 7] = p->sw == 1 ? all : rows * width * oc * taps;
+        }
+        return cvp_conv_price(p, filter_planes, work, groups * parts);
+    }
+    const double vectors = cvp_conv_parts(oc, lanes), all = rows * width * vectors * taps;
+    double work[CONV_KINDS] = {1, oc * taps * parts, [7] = cvp_conv_image_bytes(p)};
+    if (p->oc != p->ic) {
+        work[4] = rows * vectors * taps;
+        work[5] = all;
+        work[6] = all * cvp_conv_least(lanes, oc);
+    } else if (window && p->kd == 1) {
+        work[2] = all;
+    } else {
+        work[3] = all;
+        work[4] = rows * vectors * taps;
+    }
+    return cvp_conv_price(p, filter_pixels, work, groups * parts);
+}

@@ -1,0 +1,36 @@
+/* Prices times work. */
+#include "src/operator/convolution/cpu/estimate.h"
+
+#include "src/common/cpu.h"
+
+/* Reading and writing what lies in no cache: about 30 GB/s for all threads together. */
+#define MEMORY_NS_PER_BYTE 0.03
+
+static enum cvp_isa isa_of(const convop_conv_problem *p)
+{
+    return p->isa < CVP_ISA_COUNT ? (enum cvp_isa)p->isa : CVP_ISA_BASELINE;
+}
+
+double cvp_conv_price(const convop_conv_problem *p, const conv_prices prices,
+                      const double work[CONV_KINDS], double tasks)
+{
+    const double *ns = prices[isa_of(p)], bytes = cvp_conv_image_bytes(p);
+    double shared = 0;
+    for (int i = 1; i < CONV_KINDS; i++) shared += ns[i] * work[i];
+    double total = ns[0] * work[0] + shared / cvp_conv_most(1, cvp_conv_least(p->threads, tasks));
+    const double cached = (double)cvp_cpu()->l3;
+    if (cached > 0 && bytes > cached) total += (bytes - cached) * MEMORY_NS_PER_BYTE;
+    return total * 1e-6;
+}
+
+double cvp_conv_vector(const convop_conv_problem *p)
+{
+    return (double)(16 << isa_of(p)) / (double)cvp_conv_element_size(p);
+}
+
+double cvp_conv_image_bytes(const convop_conv_problem *p)
+{
+    const double src = (double)p->ic * (double)cvp_conv_src_pixels(p);
+    const double dst = (double)p->oc * (double)cvp_conv_dst_pixels(p);
+    return (double)p->mb * (src + dst) * (double)cvp_conv_element_size(p);
+}

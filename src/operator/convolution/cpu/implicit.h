@@ -1,0 +1,41 @@
+/* The row `implicit`: implicit matrix products, from where the tensors lie. One file for each
+ * layout and kind of sum; implicit.c makes the rows of them. */
+#ifndef CVP_CONV_IMPLICIT_H
+#define CVP_CONV_IMPLICIT_H
+
+#include "src/operator/convolution/impl.h"
+#include "src/operator/gemm/gemm_kernels.h"
+#include "src/operator/gemm/gemm_tasks.h"
+#include "src/operator/tile/tile.h"
+
+/* Packs `width` rows of k elements each, side by side: in pieces of what the first-level cache
+ * holds, as the transposition passes over its result several times. */
+void cvp_conv_implicit_pack_rows(const convop_conv_problem *p, cvp_gemm_pack *pack, char *panel,
+                                 int64_t width, int64_t valid, int64_t k, const char *rows,
+                                 int64_t pitch);
+
+/* Expected milliseconds. */
+double cvp_conv_implicit_estimate(const convop_conv_problem *p);
+double cvp_conv_implicit_filter_estimate(const convop_conv_problem *p);
+
+/* N*C, forward and backward by data. */
+int cvp_conv_implicit_last_applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE]);
+size_t cvp_conv_implicit_last_workspace(const convop_conv_problem *p);
+size_t cvp_conv_implicit_last_packed_bytes(const convop_conv_problem *p);
+void cvp_conv_implicit_last_pack(const convop_conv_problem *p, const void *weights, void *packed,
+                                 const convop_context *context);
+convop_status cvp_conv_implicit_last_run(const convop_conv_problem *p,
+                                         const convop_conv_operands *t,
+                                         const convop_context *context, void *workspace);
+
+/* NC*, forward and backward by data. */
+int cvp_conv_implicit_first_applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE]);
+size_t cvp_conv_implicit_first_workspace(const convop_conv_problem *p);
+size_t cvp_conv_implicit_first_packed_bytes(const convop_conv_problem *p);
+void cvp_conv_implicit_first_pack(const convop_conv_problem *p, const void *weights, void *packed,
+                                  const convop_context *context);
+convop_status cvp_conv_implicit_first_run(const convop_conv_problem *p,
+                                          const convop_conv_operands *t,
+                                          const convop_context *context, void *workspace);
+
+#endif

@@ -1,0 +1,144 @@
+/* What the row `implicit` is expected to take. */
+#include "src/operator/convolution/cpu/estimate.h"
+#include "src/operator/convolution/cpu/implicit.h"
+#include "src/operator/convolution/cpu/implicit_filter.h"
+#include "src/operator/convolution/cpu/implicit_first.h"
+#include "src/operator/convolution/cpu/implicit_last.h"
+
+/* Call; vector multiply-adds; elements broadcast for them; tiles; runs; elements of packed weights;
+ * elements staged, or packed of diff_dst; elements that tiles leave elsewhere first; bytes. */
+enum { CALL, PRODUCTS, BROADCASTS, TILES, RUNS, WEIGHTS, STAGED, PUT, BYTES };
+
+/* A call is counted as 1 us at least: so small problems were not among those that were measured. */
+static const conv_prices prices[3][2] =
+    {
+        [CONVOP_FWD] =
+            {
+                {
+                    {1e+03, 0.22, 0.0652, 21.7, 0, 1.13, 0.491, 0.177, 0},
+                    {1e+03, 0.0777, 0.164, 27.9, 0, 0.993, 0.282, 0.279, 0.00937},
+                    {1e+03, 0.117, 0.151, 19.8, 0, 0.862, 0.274, 0.138, 0.0156},
+                },
+                {
+                    {1.13e+03, 0.0843, 0.311, 15.5, 0, 0.36, 0.0169, 0, 0.00131},
+                    {593, 0.0978, 0.103, 15.8, 0, 0.406, 0.199, 0, 0},
+                    {1e+03, 0.0925, 0.177, 44.7, 0, 0.296, 0.108, 0, 0},
+                },
+            },
+        [CONVOP_BWD_D] =
+            {
+                {
+                    {1e+03, 0.252, 0, 17.9, 0, 2.33, 0.371, 0.754, 0.00132},
+                    {634, 0.0785, 0.152, 19.5, 0, 2.05, 0.346, 0.319, 0},
+                    {1.01e+03, 0.146, 0.12, 18.5, 0, 1.41, 0.356, 0.184, 0},
+                },
+                {
+                    {1.32e+03, 0.174, 0.115, 11.9, 2.32, 0.511, 0.197, 0, 0.00298},
+                    {1e+03, 0.0891, 0.124, 16.4, 2.04, 0.437, 0.121, 0, 0},
+                    {1e+03, 0.122, 0.113, 50.3, 0.0256, 0.209, 0.128, 0, 0},
+                },
+            },
+        [CONVOP_BWD_W] =
+            {
+                {
+                    {1.07e+03, 0.228, 0, 17.1, 0, 0, 0.209, 0.771, 0.00811},
+                    {1.75e+03, 0.144, 2.31e-05, 14.3, 0, 0, 0.204, 1, 0.00326},
+                    {2.88e+03, 0.182, 0, 46.8, 0, 0, 0.251, 1.15, 0},
+                },
+                {
+                    {1e+03, 0.107, 0.288, 0, 0, 0, 0, 0, 0.00213},
+                    {1e+03, 0.0746, 0.229, 0, 0, 0, 0, 0, 0.0111},
+                    {1e+03, 0.0595, 0.292, 1.01, 0, 0, 0, 0, 0.0119},
+                },
+            },
+};
+
+static double price(const convop_conv_problem *p, double work[CONV_KINDS], double tasks)
+{
+    work[CALL] = 1;
+    work[BYTES] = cvp_conv_image_bytes(p);
+    return cvp_conv_price(p, prices[p->direction][p->channels_last], work, tasks);
+}
+
+/* Outputs of all phases, and the taps that one of them has. */
+static double outputs(const convop_conv_problem *p)
+{
+    return (double)p->mb * (double)p->g *
+           (double)(p->direction == CONVOP_FWD ? cvp_conv_dst_pixels(p) : cvp_conv_src_pixels(p));
+}
+
+static double estimate_last(const convop_conv_problem *p)
+{
+    const struct implicit_last l = cvp_conv_implicit_last_plan(p);
+    const double phases = (double)l.phases, taps = (double)l.taps / phases;
+    const double pixels = outputs(p), sum = taps * (double)l.in_c;
+    const double rows = pixels / (double)l.width; /* parts of rows, of all phases */
+    const double tiles = rows * cvp_conv_parts((double)l.width, l.kernels->rows) * (double)l.panels;
+    const int is_one = (l.staged_bytes > 0 || p->g == 1) && phases == 1 && p->dw == 1;
+    double work[CONV_KINDS] = {
+        [PRODUCTS] = pixels * sum * cvp_conv_parts((double)l.out_c, l.kernels->lanes),
+        [BROADCASTS] = pixels * sum * (double)l.panels,
+        [TILES] = tiles,
+        [RUNS] = tiles * (is_one ? taps / (double)p->kw : taps),
+        [WEIGHTS] = (double)p->g * (double)(l.panels * l.columns) * (double)l.taps * (double)l.in_c,
+        [STAGED] = (double)l.tasks * (double)(l.staged_bytes / (size_t)l.size),
+    };
+    return price(p, work, (double)l.tasks);
+}
+
+static double estimate_first(const convop_conv_problem *p)
+{
+    const struct implicit_first f = cvp_conv_implicit_first_plan(p);
+    const double taps = (double)cvp_conv_taps(p) / (double)f.phases;
+    const double lanes = f.kernels->lanes, sum = taps * (double)f.in_c;
+    const double chunks = cvp_conv_parts((double)f.in_c, (double)f.chunk);
+    const double width = (double)f.width, rows = (double)f.rows;
+    const double blocks = (double)f.tasks / (double)f.tile_blocks;
+    const double vectors =
+        blocks * (f.is_flat ? cvp_conv_parts((rows - 1) * (double)f.pitch + width, lanes)
+                            : rows * cvp_conv_parts(width, lanes));
+    const double strips = blocks * (f.is_flat ? cvp_conv_parts((rows - 1) * (double)f.pitch + width,
+                                                               (double)f.columns)
+                                              : rows * cvp_conv_parts(width, (double)f.columns));
+    const double out = (double)f.out_c;
+    double work[CONV_KINDS] = {
+        [PRODUCTS] = vectors * out * sum,
+        [BROADCASTS] = strips * out * sum,
+        [TILES] = strips * (double)f.tiles * chunks,
+        [WEIGHTS] = (double)p->g * out * (double)f.in_c * (double)cvp_conv_taps(p),
+        [STAGED] = (double)f.tasks * (double)f.in_c * (double)(f.step_h * f.step_w * f.depths) *
+                   (double)(f.staged_rows * f.pitch),
+        [PUT] = f.is_flat || f.phases > 1 ? outputs(p) * out * chunks : 0,
+    };
+    return price(p, work, (double)f.tasks);
+}
+
+double cvp_conv_implicit_estimate(const convop_conv_problem *p)
+{
+    return p->channels_last ? estimate_last(p) : estimate_first(p);
+}
+
+double cvp_conv_implicit_filter_estimate(const convop_conv_problem *p)
+{
+    const struct implicit_filter f = cvp_conv_implicit_filter_plan(p);
+    const double pixels = (double)p->mb * (double)cvp_conv_dst_pixels(p), taps = (double)f.taps;
+    const double wide = (double)(p->channels_last ? f.icg : f.ocg);
+    const double high = (double)(p->channels_last ? f.ocg : f.icg);
+    const double vectors = p->channels_last
+                               ? cvp_conv_parts(wide, f.kernels->lanes)
+                               : cvp_conv_parts(wide, (double)f.columns) * f.kernels->vectors;
+    const double panels = cvp_conv_parts(wide, (double)f.columns), g = (double)p->g;
+    const double rows = (double)p->mb * (double)(p->od * p->oh);
+    const double chunks = (double)p->mb * cvp_conv_parts((double)(p->od * p->oh), (double)f.chunk);
+    const double tiles = g * taps * cvp_conv_parts(high, f.kernels->rows) * panels;
+    double work[CONV_KINDS] = {
+        [PRODUCTS] = g * pixels * taps * high * vectors,
+        [BROADCASTS] = g * pixels * taps * high * panels,
+        [TILES] = tiles * chunks,
+        [RUNS] = tiles * (cvp_conv_is_pointwise(p) ? chunks : rows),
+        [STAGED] =
+            p->channels_last ? 0 : pixels * (double)p->oc * (double)(f.in_blocks * f.tap_blocks),
+        [PUT] = p->channels_last ? 0 : (double)p->oc * (double)f.icg * taps,
+    };
+    return price(p, work, (double)f.tasks);
+}

@@ -1,0 +1,258 @@
+/* The row `implicit` for N*C, forward and backward by data: each row of pixels is multiplied where
+ * it lies, tap by tap, with weights packed into panels. Nothing is lowered; rows that a window
+ * would leave are copied once with zeros around them.
+ *
+ * One task is a block of pixels of one group of one image (in one phase of the stride, see
+ * stencil.h), for all output channels. */
+#include "src/operator/convolution/cpu/implicit_last.h"
+
+#include <string.h>
+
+#include "src/common/size.h"
+#include "src/common/stage.h"
+#include "src/engine/parallel.h"
+#include "src/operator/convolution/cpu/implicit.h"
+#include "src/operator/copy.h"
+
+/* ---- a task --------------------------------------------------------------------------------- */
+
+struct job {
+    const struct implicit_last *l;
+    const char *in, *panels, *bias;
+    char *out, *lanes;
+};
+
+/* A block of pixels of one group of one image. */
+struct block {
+    struct stencil s;
+    int64_t n, g, td, h0, h1, w0, w1;
+    /* Where the rows that are read lie: in the image, or in a copy with zeros around. */
+    const char *in;
+    int64_t pixel;        /* elements from one pixel to the next */
+    int64_t row, plane;   /* from one row, and one depth tap or depth, to the next */
+    int64_t low_h, low_w; /* the row and pixel that `in` begins with */
+    int is_staged;
+    struct cvp_tile_run *runs;
+};
+
+static int inside(int64_t at, int64_t size)
+{
+    return at >= 0 && at < size;
+}
+
+/* Copies the rows that the block reads. */
+static void stage(const struct implicit_last *l, struct block *b, char *to)
+{
+    int outer = cvp_stage_enter(CONVOP_STAGE_LOWERING);
+    const struct stencil *s = &b->s;
+    const int64_t rows = stencil_reach(&s->h, b->h1 - b->h0),
+                  pixels = stencil_reach(&s->w, b->w1 - b->w0);
+    const size_t pixel = (size_t)(l->in_c * l->size);
+    const char *image = b->in;
+    b->low_h = b->h0 * s->h.in_step + stencil_low(&s->h);
+    b->low_w = b->w0 * s->w.in_step + stencil_low(&s->w);
+    const int64_t w0 = cvp_min_i64(pixels, cvp_max_i64(0, -b->low_w));
+    const int64_t w1 = cvp_max_i64(w0, cvp_min_i64(pixels, l->in_w - b->low_w));
+    for (int64_t j = 0; j < s->d.taps; j++) {
+        const int64_t d = b->td * s->d.in_step + s->d.at_first + j * s->d.at_step;
+        for (int64_t r = 0; r < rows; r++) {
+            char *row = to + (j * rows + r) * pixels * (int64_t)pixel;
+            const int64_t h = b->low_h + r;
+            if (!inside(d, s->d.in_size) || !inside(h, s->h.in_size)) continue;
+            memset(row, 0, (size_t)w0 * pixel);
+            const char *from =
+                image + ((d * l->in_h + h) * l->in_w + b->low_w + w0) * l->in_all * l->size;
+            if (l->in_all == l->in_c)
+                memcpy(row + (size_t)w0 * pixel, from, (size_t)(w1 - w0) * pixel);
+            else
+                for (int64_t w = w0; w < w1; w++, from += l->in_all * l->size)
+                    memcpy(row + (size_t)w * pixel, from, pixel);
+            memset(row + (size_t)w1 * pixel, 0, (size_t)(pixels - w1) * pixel);
+        }
+    }
+    b->in = to;
+    b->pixel = l->in_c;
+    b->row = pixels * l->in_c;
+    b->plane = rows * b->row;
+    b->is_staged = 1;
+    cvp_stage_leave(outer);
+}
+
+/* The runs of the output row th; their number. */
+static int64_t list_runs(const struct implicit_last *l, const struct block *b, int64_t th,
+                         const char *panel)
+{
+    const struct stencil *s = &b->s;
+    const convop_conv_problem *p = l->p;
+    /* Taps side by side read pixels side by side: one run. */
+    const int is_one = s->w.taps > 0 && (s->w.at_step == 1 || s->w.at_step == -1) &&
+                       s->w.k_step == 1 && b->pixel == l->in_c;
+    int64_t n = 0;
+    for (int64_t jd = 0; jd < s->d.taps; jd++) {
+        const int64_t d = b->td * s->d.in_step + s->d.at_first + jd * s->d.at_step;
+        if (!inside(d, s->d.in_size)) continue;
+        for (int64_t jh = 0; jh < s->h.taps; jh++) {
+            const int64_t h = th * s->h.in_step + s->h.at_first + jh * s->h.at_step;
+            if (!inside(h, s->h.in_size)) continue;
+            const char *row =
+                b->in + ((b->is_staged ? jd : d) * b->plane + (h - b->low_h) * b->row) * l->size;
+            const int64_t tap =
+                ((s->d.k_first + jd * s->d.k_step) * p->kh + s->h.k_first + jh * s->h.k_step) *
+                p->kw;
+            for (int64_t jw = 0; jw < (is_one ? 1 : s->w.taps); jw++) {
+                const int64_t k = s->w.k_first + jw * s->w.k_step;
+                const int64_t at = is_one ? stencil_low(&s->w) : s->w.at_first + jw * s->w.at_step;
+                const int64_t place = is_one ? 0 : p->direction == CONVOP_FWD ? k : p->kw - 1 - k;
+                b->runs[n++] = (struct cvp_tile_run){
+                    .a = row + (b->w0 * s->w.in_step + at - b->low_w) * b->pixel * l->size,
+                    .b = panel + (tap + place) * l->in_c * l->columns * l->size,
+                    .n = is_one ? s->w.taps * l->in_c : l->in_c};
+            }
+        }
+    }
+    return n;
+}
+
+/* Pixels that no tap reaches: the bias alone, or zeros. */
+static void fill_row(const struct cvp_tile_args *t, int64_t size, int64_t pixels, int columns)
+{
+    for (int64_t i = 0; i < pixels; i++) {
+        char *c = (char *)t->c + i * t->c_row * size;
+        if (!t->add) memset(c, 0, (size_t)columns * (size_t)size);
+        for (int j = 0; j < columns && t->column_bias; j++)
+            if (size == 8)
+                ((double *)(void *)c)[j] += ((const double *)t->column_bias)[j];
+            else
+                ((float *)(void *)c)[j] += ((const float *)t->column_bias)[j];
+    }
+}
+
+static void compute_panel(const struct job *job, const struct block *b, int64_t panel)
+{
+    const struct implicit_last *l = job->l;
+    const struct stencil *s = &b->s;
+    const int64_t c = panel * l->columns, count = b->w1 - b->w0;
+    const int columns = (int)cvp_min_i64(l->columns, l->out_c - c);
+    const char *weights =
+        job->panels + (b->g * l->panels + panel) * l->columns * l->taps * l->in_c * l->size;
+    const int64_t tiles = cvp_ceil_div(count, l->kernels->rows);
+    struct cvp_tile_args t = {.runs = b->runs,
+                              .a_row = s->w.in_step * b->pixel,
+                              .a_col = 1,
+                              .b_row = l->columns,
+                              .c_row = s->w.out_step * l->out_all,
+                              .add = l->p->add};
+    if (job->bias) t.column_bias = job->bias + (b->g * l->out_c + c) * l->size;
+    const int64_t od = s->d.out_first + b->td * s->d.out_step;
+    for (int64_t th = b->h0; th < b->h1; th++) {
+        t.num_runs = list_runs(l, b, th, weights);
+        const int64_t oh = s->h.out_first + th * s->h.out_step;
+        const int64_t ow = s->w.out_first + b->w0 * s->w.out_step;
+        char *row =
+            job->out + (b->n * l->out_image + ((od * l->out_h + oh) * l->out_w + ow) * l->out_all +
+                        b->g * l->out_c + c) *
+                           l->size;
+        if (t.num_runs == 0) {
+            t.c = row;
+            fill_row(&t, l->size, count, columns);
+            continue;
+        }
+        /* Equal tiles: 56 pixels are 4 of 14, 30 are 3 of 10. */
+        for (int64_t i = 0; i < tiles; i++) {
+            const int64_t first = count * i / tiles, end = count * (i + 1) / tiles;
+            t.a_at = first * t.a_row;
+            t.c = row + first * t.c_row * l->size;
+            cvp_tile_run(l->kernels, &t, (int)(end - first), columns);
+        }
+    }
+}
+
+static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
+{
+    const struct job *job = arg;
+    const struct implicit_last *l = job->l;
+    char *own = job->lanes + (size_t)lane * l->lane_bytes;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t rest = i;
+        struct block b = {.runs = (struct cvp_tile_run *)(void *)(own + l->staged_bytes)};
+        const int64_t w_block = rest % l->w_blocks;
+        rest /= l->w_blocks;
+        const int64_t h_block = rest % l->h_blocks;
+        rest /= l->h_blocks;
+        b.td = rest % l->d_count;
+        rest /= l->d_count;
+        b.g = rest % l->p->g;
+        rest /= l->p->g;
+        b.n = rest % l->mb;
+        b.s = cvp_conv_stencil(l->p, rest / l->mb, 1);
+        if (l->is_merged) {
+            b.s.w.count *= l->p->mb;
+            b.s.w.in_size *= l->p->mb;
+        }
+        b.h0 = h_block * l->rows;
+        b.h1 = cvp_min_i64(b.h0 + l->rows, b.s.h.count);
+        b.w0 = w_block * l->width;
+        b.w1 = cvp_min_i64(b.w0 + l->width, b.s.w.count);
+        if (b.td >= b.s.d.count || b.h0 >= b.h1 || b.w0 >= b.w1) continue; /* a phase with fewer */
+        b.in = job->in + (b.n * l->in_image + b.g * l->in_c) * l->size;
+        b.pixel = l->in_all;
+        b.row = l->in_w * l->in_all;
+        b.plane = l->in_h * b.row;
+        if (stencil_leaves_image(&b.s.w)) stage(l, &b, own);
+        int outer = cvp_stage_enter(CONVOP_STAGE_PRODUCT);
+        for (int64_t j = 0; j < l->panels; j++) compute_panel(job, &b, j);
+        cvp_stage_leave(outer);
+    }
+}
+
+/* ---- the row ------------------------------------------------------------------------------- */
+
+int cvp_conv_implicit_last_applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+{
+    const struct implicit_last l = cvp_conv_implicit_last_plan(p);
+    if (l.lanes > 0) return 1;
+    snprintf(why, CONVOP_WHY_SIZE, "needs more workspace than the limit of %zu bytes",
+             p->workspace_limit);
+    return 0;
+}
+
+size_t cvp_conv_implicit_last_workspace(const convop_conv_problem *p)
+{
+    const struct implicit_last l = cvp_conv_implicit_last_plan(p);
+    return l.weight_bytes + l.bias_bytes + (size_t)l.lanes * l.lane_bytes;
+}
+
+size_t cvp_conv_implicit_last_packed_bytes(const convop_conv_problem *p)
+{
+    return cvp_conv_implicit_last_plan(p).weight_bytes;
+}
+
+void cvp_conv_implicit_last_pack(const convop_conv_problem *p, const void *weights, void *packed,
+                                 const convop_context *context)
+{
+    const struct implicit_last l = cvp_conv_implicit_last_plan(p);
+    cvp_conv_implicit_last_pack_weights(&l, weights, packed, context);
+}
+
+convop_status cvp_conv_implicit_last_run(const convop_conv_problem *p,
+                                         const convop_conv_operands *t,
+                                         const convop_context *context, void *workspace)
+{
+    const struct implicit_last l = cvp_conv_implicit_last_plan(p);
+    const int forward = p->direction == CONVOP_FWD;
+    char *bias = (char *)workspace + l.weight_bytes;
+    struct job job = {.l = &l,
+                      .in = forward ? t->src : t->dst,
+                      .out = t->out,
+                      .panels = t->packed ? t->packed : workspace,
+                      .bias = t->bias,
+                      .lanes = bias + l.bias_bytes};
+    if (t->bias && p->bias_stride != 1) {
+        cvp_copy_strided(context, 1, &p->oc, bias, &(int64_t){1}, p->dtype, t->bias,
+                         &p->bias_stride, p->dtype);
+        job.bias = bias;
+    }
+    if (!t->packed) cvp_conv_implicit_last_pack_weights(&l, t->weights, workspace, context);
+    cvp_parallel_on(context, l.lanes, l.tasks, run_tasks, &job);
+    return CONVOP_OK;
+}

@@ -1,0 +1,33 @@
+/* How the row `implicit` cuts a problem of N*C, and its packed weights; see implicit_last.c. */
+#ifndef CVP_CONV_IMPLICIT_LAST_H
+#define CVP_CONV_IMPLICIT_LAST_H
+
+#include "src/operator/convolution/cpu/stencil.h"
+#include "src/operator/tile/tile.h"
+
+struct implicit_last {
+    const convop_conv_problem *p;
+    const struct cvp_tile_kernels *kernels;
+    int64_t size;            /* bytes of an element */
+    int64_t mb, in_c, out_c; /* images; channels of a group */
+    int64_t in_all, out_all; /* channels of all groups */
+    int64_t in_h, in_w;      /* rows and pixels of an image that is read */
+    int64_t in_image, out_image, out_h, out_w;
+    int64_t taps, columns, panels;
+    int64_t phases, rows, width; /* of a task: rows of pixels, and pixels of a row */
+    int64_t d_count, h_blocks, w_blocks, tasks;
+    int is_merged; /* all pixels are one row */
+    size_t weight_bytes, bias_bytes, staged_bytes, lane_bytes;
+    int lanes;
+};
+
+/* A pure function of the problem. No lanes: it does not take it. */
+struct implicit_last cvp_conv_implicit_last_plan(const convop_conv_problem *p);
+
+/* A panel for each group and `columns` output channels: for each tap and input channel, these side
+ * by side. Backward, the taps of a row of the window stand in reverse, so that they ascend as what
+ * they read does. */
+void cvp_conv_implicit_last_pack_weights(const struct implicit_last *l, const void *weights,
+                                         void *panels, const convop_context *context);
+
+#endif

@@ -1,0 +1,139 @@
+/* Cutting a problem of N*C for the row `implicit`, and packing its weights. */
+#include "src/operator/convolution/cpu/implicit_last.h"
+
+#include "src/common/alloc.h"
+#include "src/common/size.h"
+#include "src/common/stage.h"
+#include "src/engine/parallel.h"
+#include "src/operator/convolution/cpu/implicit.h"
+
+/* Bytes of an image that a task reads: a share of the second-level cache, beside a panel. */
+#define BLOCK_BYTES ((int64_t)192 << 10)
+
+static int64_t tasks_of(struct implicit_last *l, const struct stencil *s)
+{
+    l->h_blocks = cvp_ceil_div(s->h.count, l->rows);
+    l->w_blocks = cvp_ceil_div(s->w.count, l->width);
+    return l->tasks = l->phases * l->mb * l->p->g * l->d_count * l->h_blocks * l->w_blocks;
+}
+
+/* Sizes of a task. They follow from the problem alone, so that results depend on no thread. */
+static void cut(struct implicit_last *l, const struct stencil *s)
+{
+    const int64_t pixel = s->w.in_step * l->in_c * l->size, tile = l->kernels->rows;
+    l->d_count = s->d.count;
+    l->width = s->w.count;
+    if (l->width * pixel > BLOCK_BYTES)
+        l->width = cvp_max_i64(4 * tile, BLOCK_BYTES / pixel / tile * tile);
+    l->width = cvp_min_i64(l->width, s->w.count);
+    l->rows = BLOCK_BYTES / (l->width * pixel * s->h.in_step);
+    l->rows = cvp_max_i64(1, cvp_min_i64(l->rows, s->h.count));
+    while (tasks_of(l, s) < CVP_GEMM_MIN_TASKS) {
+        if (l->rows > 1)
+            l->rows = cvp_ceil_div(l->rows, 2);
+        else if (l->width > 2 * tile)
+            l->width = cvp_ceil_div(cvp_ceil_div(l->width, 2), tile) * tile;
+        else
+            break;
+    }
+}
+
+struct implicit_last cvp_conv_implicit_last_plan(const convop_conv_problem *p)
+{
+    const int forward = p->direction == CONVOP_FWD;
+    const int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
+    struct implicit_last l = {.p = p,
+                              .kernels = cvp_tile_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa),
+                              .size = (int64_t)cvp_conv_element_size(p),
+                              .mb = p->mb,
+                              .in_c = forward ? icg : ocg,
+                              .out_c = forward ? ocg : icg,
+                              .in_all = forward ? p->ic : p->oc,
+                              .out_all = forward ? p->oc : p->ic,
+                              .in_h = forward ? p->ih : p->oh,
+                              .in_w = forward ? p->iw : p->ow,
+                              .out_h = forward ? p->oh : p->ih,
+                              .out_w = forward ? p->ow : p->iw,
+                              .taps = cvp_conv_taps(p),
+                              .phases = cvp_conv_phases(p)};
+    l.in_image = (forward ? cvp_conv_src_pixels(p) : cvp_conv_dst_pixels(p)) * l.in_all;
+    l.out_image = (forward ? cvp_conv_dst_pixels(p) : cvp_conv_src_pixels(p)) * l.out_all;
+    l.columns = cvp_tile_columns(l.kernels);
+    l.panels = cvp_ceil_div(l.out_c, l.columns);
+
+    /* The first phase has the most outputs, and no phase has more taps than fit the window. */
+    struct stencil s = cvp_conv_stencil(p, 0, 1);
+    if (cvp_conv_is_pointwise(p) && s.d.count * s.h.count == 1) {
+        s.w.count *= l.mb;
+        l.mb = 1;
+        l.is_merged = 1;
+    }
+    cut(&l, &s);
+    s.w.taps = cvp_ceil_div(p->kw, s.w.k_step);
+    s.h.taps = cvp_ceil_div(p->kh, s.h.k_step);
+    s.d.taps = cvp_ceil_div(p->kd, s.d.k_step);
+    /* Inference has bounded the products of sizes; those with a kernel's reach are checked here. */
+    int64_t n, weights;
+    int fits =
+        cvp_mul_i64(stencil_reach(&s.h, l.rows) * s.d.taps, stencil_reach(&s.w, l.width), &n) &&
+        cvp_mul_i64(n, l.in_c * l.size, &n) &&
+        cvp_mul_i64(p->g * l.panels * l.columns, l.taps * l.in_c * l.size, &weights);
+    l.lane_bytes = SIZE_MAX;
+    if (!fits) return l;
+    if (!l.is_merged && (p->direction != CONVOP_FWD || stencil_leaves_image(&s.w)))
+        l.staged_bytes = cvp_round_up((size_t)n, CVP_BUFFER_ALIGN);
+    l.weight_bytes = cvp_round_up((size_t)weights, CVP_BUFFER_ALIGN);
+    l.lane_bytes = l.staged_bytes +
+                   cvp_round_up((size_t)l.taps * sizeof(struct cvp_tile_run), CVP_BUFFER_ALIGN);
+    l.bias_bytes = p->bias ? cvp_round_up((size_t)(p->oc * l.size), CVP_BUFFER_ALIGN) : 0;
+    const size_t shared = l.weight_bytes + l.bias_bytes;
+    if (shared <= p->workspace_limit)
+        l.lanes = (int)cvp_min_i64(cvp_min_i64(p->threads, l.tasks),
+                                   (int64_t)((p->workspace_limit - shared) / l.lane_bytes));
+    return l;
+}
+
+/* ---- weights ------------------------------------------------------------------------------- */
+
+struct packing {
+    const struct implicit_last *l;
+    const char *weights;
+    char *panels;
+};
+
+/* A panel holds, for each tap and input channel, `columns` output channels side by side. Backward,
+ * the taps of a row of the window stand in reverse, so that they ascend as what they read does. */
+static void pack_panels(void *arg, int lane, int64_t begin, int64_t end)
+{
+    (void)lane;
+    const struct packing *k = arg;
+    const struct implicit_last *l = k->l;
+    const convop_conv_problem *p = l->p;
+    const int64_t icg = p->ic / p->g, ocg = p->oc / p->g, filter = l->taps * icg;
+    cvp_gemm_pack *pack = cvp_gemm_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa)->pack_b;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t g = i / l->panels, c = i % l->panels * l->columns;
+        const int valid = (int)cvp_min_i64(l->columns, l->out_c - c);
+        const char *from = k->weights + g * ocg * filter * l->size;
+        char *to = k->panels + i * l->columns * l->taps * l->in_c * l->size;
+        if (p->direction == CONVOP_FWD) {
+            cvp_conv_implicit_pack_rows(p, pack, to, l->columns, valid, filter,
+                                        from + c * filter * l->size, filter);
+            continue;
+        }
+        for (int64_t tap = 0; tap < l->taps; tap++) {
+            const int64_t kw = tap % p->kw, place = tap - kw + (p->kw - 1 - kw);
+            pack(to + place * l->in_c * l->columns * l->size, (int)l->columns, valid, ocg,
+                 from + (tap * icg + c) * l->size, 1, filter);
+        }
+    }
+}
+
+void cvp_conv_implicit_last_pack_weights(const struct implicit_last *l, const void *weights,
+                                         void *panels, const convop_context *context)
+{
+    struct packing k = {l, weights, panels};
+    int outer = cvp_stage_enter(CONVOP_STAGE_PACKING);
+    cvp_parallel(context, l->p->g * l->panels, pack_panels, &k);
+    cvp_stage_leave(outer);
+}

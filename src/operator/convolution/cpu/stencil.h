@@ -1,0 +1,58 @@
+/* A window walked over an image, in one axis: where each tap of each output reads. Forward and
+ * backward by data are the same walk:
+ *
+ *     forward          dst[y] reads src[y * s + k * d - p]
+ *     backward, data   diff_src[x] reads diff_dst[(x + p - k * d) / s], where that is an integer
+ *
+ * The second falls into phases, x = r + s * t for r < s: in each of them the taps that count are
+ * every (s / gcd(s, d))-th one, and their offsets are even steps too. So nothing is multiplied by
+ * the zeros that a stride would put between the elements of diff_dst. */
+#ifndef CVP_CONV_STENCIL_H
+#define CVP_CONV_STENCIL_H
+
+#include "src/operator/convolution/problem.h"
+
+/* Output t, 0 <= t < count, lies at out_first + t * out_step; its tap j, 0 <= j < taps, is the
+ * window's k_first + j * k_step and reads in[t * in_step + at_first + j * at_step]. */
+struct stencil_axis {
+    int64_t count, out_first, out_step;
+    int64_t in_size, in_step;
+    int64_t taps, k_first, k_step, at_first, at_step;
+};
+
+struct stencil {
+    struct stencil_axis d, h, w;
+};
+
+/* Phases of a direction; 1 for CONVOP_FWD. */
+int64_t cvp_conv_phases(const convop_conv_problem *p);
+
+/* The walk of one phase. With `merge`, axes in which every output reads the input of its own place
+ * are merged into w, so that a pointwise convolution has one long row. */
+struct stencil cvp_conv_stencil(const convop_conv_problem *p, int64_t phase, int merge);
+
+/* The least and the largest input that the axis reads, in or out of the image. */
+static inline int64_t stencil_low(const struct stencil_axis *a)
+{
+    return a->at_first + (a->at_step < 0 ? (a->taps - 1) * a->at_step : 0);
+}
+static inline int64_t stencil_high(const struct stencil_axis *a)
+{
+    return (a->count - 1) * a->in_step + a->at_first +
+           (a->at_step > 0 ? (a->taps - 1) * a->at_step : 0);
+}
+
+/* 1 if it reads past an end of the image. */
+static inline int stencil_leaves_image(const struct stencil_axis *a)
+{
+    return a->taps > 0 && (stencil_low(a) < 0 || stencil_high(a) >= a->in_size);
+}
+
+/* How far `count` outputs reach, from the first element that they read to the last. */
+static inline int64_t stencil_reach(const struct stencil_axis *a, int64_t count)
+{
+    const int64_t step = a->at_step < 0 ? -a->at_step : a->at_step;
+    return (count - 1) * a->in_step + (a->taps > 0 ? a->taps - 1 : 0) * step + 1;
+}
+
+#endif

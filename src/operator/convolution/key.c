@@ -1,0 +1,114 @@
+/* Keys of the tuning cache. */
+#include "src/operator/convolution/key.h"
+
+#include "convop/version.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/common/cpu.h"
+#include "src/common/text.h"
+
+static void put_number(struct cvp_text *t, const char *name, int64_t value)
+{
+    cvp_text_put(t, name);
+    cvp_text_put_int(t, value);
+}
+
+/* ---- device ------------------------------------------------------------------------------------
+ * The CPU's name, the instruction set in use, bytes of the caches. */
+
+static char devices[CVP_ISA_COUNT][192];
+static pthread_once_t devices_once = PTHREAD_ONCE_INIT;
+
+static void name_devices(void)
+{
+    const struct cvp_cpu *cpu = cvp_cpu();
+    for (int isa = 0; isa < CVP_ISA_COUNT; isa++) {
+        struct cvp_text t = cvp_text_in(devices[isa], sizeof devices[isa]);
+        cvp_text_put(&t, "cpu=");
+        cvp_text_put(&t, cpu->name);
+        cvp_text_put(&t, ";isa=");
+        cvp_text_put(&t, cvp_isa_name((enum cvp_isa)isa));
+        put_number(&t, ";l1d=", cpu->l1d);
+        put_number(&t, ";l2=", cpu->l2);
+        put_number(&t, ";l3=", cpu->l3);
+        for (char *c = devices[isa]; *c; c++)
+            if ((unsigned char)*c < ' ' || *c == 0x7f) *c = ' ';
+    }
+}
+
+static const char *device_of(int isa)
+{
+    pthread_once(&devices_once, name_devices);
+    return devices[isa >= 0 && isa < CVP_ISA_COUNT ? isa : 0];
+}
+
+/* ---- software ----------------------------------------------------------------------------------
+ * The library's version, and the rows of all directions that exist now: one text, so that a record
+ * can be told to be this process's without knowing its direction. */
+
+static void put_software(const struct conv_rows *rows, char *text, size_t size)
+{
+    static const char digits[] = "0123456789abcdef";
+    uint64_t identity = cvp_conv_rows_identity(rows);
+    char hex[17] = "";
+    for (int i = 0; i < 16; i++) hex[i] = digits[identity >> (60 - 4 * i) & 15];
+    struct cvp_text t = cvp_text_in(text, size);
+    cvp_text_put(&t, "convop=");
+    cvp_text_put(&t, convop_version_string());
+    cvp_text_put(&t, ";rows=");
+    cvp_text_put(&t, hex);
+}
+
+void cvp_tune_identity(char *device, size_t device_size, char *software, size_t software_size)
+{
+    enum cvp_isa isa;
+    if (cvp_isa_in_use(&isa) != CONVOP_OK) isa = cvp_cpu()->isa;
+    snprintf(device, device_size, "%s", device_of((int)isa));
+    const struct conv_rows *rows = cvp_conv_rows_acquire();
+    put_software(rows, software, software_size);
+    cvp_conv_rows_release(rows);
+}
+
+/* ---- problem --------------------------------------------------------------------------------- */
+
+/* The next power of two, so that batches above the one below it share a key. */
+static int64_t bucket_of(int64_t mb)
+{
+    int64_t bucket = 1;
+    while (bucket < mb && bucket <= INT64_MAX / 2) bucket *= 2;
+    return bucket;
+}
+
+static void put_problem(const struct conv_plan *plan, char *text, size_t size)
+{
+    convop_conv_problem p = plan->given;
+    char part[512];
+    int has_bucket = cvp_setting_int_or(CVP_SETTING_TUNE_BATCH_BUCKET, 0);
+    if (has_bucket) p.mb = bucket_of(p.mb);
+    struct cvp_text t = cvp_text_in(text, size);
+    cvp_text_put(&t, cvp_conv_problem_direction(&p));
+    cvp_text_put(&t, ",");
+    cvp_conv_problem_describe_tensors(&p, part, sizeof part);
+    cvp_text_put(&t, part);
+    cvp_text_put(&t, ",");
+    cvp_conv_problem_describe(&p, part, sizeof part);
+    cvp_text_put(&t, part);
+    cvp_text_put(&t, ",");
+    cvp_conv_problem_describe_rest(&p, part, sizeof part);
+    cvp_text_put(&t, part);
+    if (plan->terms.constants) cvp_text_put(&t, "+const");
+    if (has_bucket) cvp_text_put(&t, "+bucket");
+    put_number(&t, ",threads=", p.threads);
+    put_number(&t, ";deterministic=", p.deterministic);
+    put_number(&t, ";workspace=", (int64_t)p.workspace_limit);
+}
+
+struct cvp_tune_key cvp_conv_key(const struct conv_plan *plan, struct conv_key *texts)
+{
+    put_software(plan->rows, texts->software, sizeof texts->software);
+    put_problem(plan, texts->problem, sizeof texts->problem);
+    return (struct cvp_tune_key){device_of(plan->given.isa), texts->software, texts->problem};
+}

@@ -1,0 +1,56 @@
+/* Why no row was chosen. */
+#include <string.h>
+
+#include "src/common/status.h"
+#include "src/common/text.h"
+#include "src/operator/convolution/select.h"
+
+int cvp_conv_is_named(const struct conv_rows *rows, const char *name,
+                      convop_conv_direction direction)
+{
+    if (direction != CONVOP_BWD_B) return name[0] != '\0';
+    for (size_t i = 0; i < rows->count; i++)
+        if (rows->at[i]->direction == direction && strcmp(rows->at[i]->name, name) == 0) return 1;
+    return 0;
+}
+
+static convop_status fail_by_name(const struct conv_rows *rows, const char *name,
+                                  const convop_conv_problem *p)
+{
+    const char *names[32];
+    size_t n = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        const convop_conv_impl *row = rows->at[i];
+        if (row->direction != p->direction) continue;
+        if (n < 32) names[n++] = row->name;
+        char why[CONVOP_WHY_SIZE];
+        if (strcmp(row->name, name) == 0 && !cvp_conv_ask(row, p, why))
+            return convop_fail(
+                CONVOP_E_UNSUPPORTED,
+                "Convolution: implementation %s, which the setting impl asks for, does "
+                "not run this %s: %s",
+                name, cvp_conv_direction_name(p->direction), why);
+    }
+    const char *near = cvp_nearest(name, names, n);
+    return convop_fail(CONVOP_E_INVALID,
+                       "Convolution: the setting impl asks for %s, which %s does not have%s%s",
+                       name, cvp_conv_direction_name(p->direction), near ? "; the nearest is " : "",
+                       near ? near : "");
+}
+
+convop_status cvp_conv_fail_to_find(const struct conv_plan *plan, const char *name)
+{
+    const struct conv_rows *rows = plan->rows;
+    const convop_conv_problem *p = &plan->given;
+    if (name[0]) return fail_by_name(rows, name, p);
+    char problem[256], reasons[512];
+    cvp_conv_problem_describe(p, problem, sizeof problem);
+    struct cvp_text t = cvp_text_in(reasons, sizeof reasons);
+    for (size_t i = 0; i < rows->count; i++) {
+        char why[CONVOP_WHY_SIZE];
+        if (rows->at[i]->direction == p->direction && !cvp_conv_ask(rows->at[i], p, why))
+            cvp_text_add(&t, "; %s: %s", rows->at[i]->name, why);
+    }
+    return convop_fail(CONVOP_E_UNSUPPORTED, "Convolution: no implementation runs %s of %s%s",
+                       cvp_conv_direction_name(p->direction), problem, reasons);
+}

@@ -1,0 +1,144 @@
+/* The tensors that candidates are measured with. */
+#include <string.h>
+
+#include "src/common/alloc.h"
+#include "src/common/cpu.h"
+#include "src/common/half.h"
+#include "src/common/size.h"
+#include "src/engine/context.h"
+#include "src/engine/parallel.h"
+#include "src/operator/convolution/measure.h"
+
+/* ---- values: k / 128 for |k| < 128, which every type holds exactly: no denormals, no surprises --
+ */
+
+#define VALUES 255
+
+union table {
+    float f32[VALUES];
+    double f64[VALUES];
+    uint16_t half[VALUES];
+};
+
+static void make_table(union table *t, DLDataType dtype)
+{
+    for (int i = 0; i < VALUES; i++) {
+        float v = (float)(i - VALUES / 2) / 128;
+        if (dtype.bits == 64)
+            t->f64[i] = v;
+        else if (dtype.bits == 32)
+            t->f32[i] = v;
+        else
+            t->half[i] = dtype.code == kDLBfloat ? cvp_bf16_of_float(v) : cvp_f16_of_float(v);
+    }
+}
+
+struct filling {
+    union table table;
+    size_t size; /* of an element */
+    char *to;
+    uint64_t seed;
+};
+
+#define BLOCK 4096 /* elements that one random stream fills */
+
+static void fill_blocks(void *arg, int lane, int64_t begin, int64_t end)
+{
+    (void)lane;
+    const struct filling *f = arg;
+    for (int64_t block = begin; block < end; block++) {
+        uint64_t state = f->seed + (uint64_t)block * UINT64_C(0x9e3779b97f4a7c15);
+        char *to = f->to + (size_t)block * BLOCK * f->size;
+        for (int i = 0; i < BLOCK; i++) {
+            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            size_t at = (size_t)((state >> 33) % VALUES);
+            memcpy(to + (size_t)i * f->size, (const char *)&f->table + at * f->size, f->size);
+        }
+    }
+}
+
+/* bytes is a whole number of blocks. */
+static void fill(const convop_context *context, DLDataType dtype, void *to, size_t bytes,
+                 uint64_t seed)
+{
+    struct filling f = {.size = dtype.bits / 8, .to = to, .seed = seed};
+    make_table(&f.table, dtype);
+    cvp_parallel(context, (int64_t)(bytes / f.size / BLOCK), fill_blocks, &f);
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* Bytes from a tensor's first element to behind its last, in whole blocks; 0 if they overflow, or
+ * if there is none. */
+static size_t span_of(const struct conv_side *side, size_t size)
+{
+    const convop_conv_strides *s = &side->have;
+    const int64_t strides[5] = {s->n, s->c, s->d, s->h, s->w};
+    int64_t last = 0;
+    size_t bytes;
+    for (int i = 0; i < 5; i++) {
+        int64_t reach;
+        if (side->sizes[i] == 0) return 0;
+        if (!cvp_mul_i64(side->sizes[i] - 1, strides[i], &reach) ||
+            !cvp_add_i64(last, reach, &last))
+            return 0;
+    }
+    if (!cvp_mul_size((size_t)(last / BLOCK + 1), BLOCK * size, &bytes)) return 0;
+    return bytes;
+}
+
+static int sets_for(size_t set_bytes, int threads)
+{
+    const int64_t l2 = cvp_cpu()->l2 > 0 ? cvp_cpu()->l2 : 1 << 20;
+    size_t sets = 2 * (size_t)l2 * (size_t)threads / set_bytes + 1;
+    if (sets > CONV_SETS_BYTES / set_bytes) sets = CONV_SETS_BYTES / set_bytes;
+    return sets < 1 ? 1 : sets > CONV_SETS_MAX ? CONV_SETS_MAX : (int)sets;
+}
+
+int cvp_conv_sets_make(struct conv_sets *s, const struct conv_plan *plan)
+{
+    const convop_conv_problem *p = &plan->given;
+    *s = (struct conv_sets){.context = plan->context, .out = cvp_conv_output(plan)};
+    for (int i = 0; i < CONV_PLACES; i++) {
+        const struct conv_side side = cvp_conv_side(plan, (enum conv_place)i);
+        s->at[i] = s->set_bytes;
+        if (s->out == CONV_BIAS && (i == CONV_SRC || i == CONV_WEIGHTS)) continue;
+        s->size[i] = span_of(&side, cvp_conv_element_size(p));
+        if (!s->size[i] && side.sizes[1] > 0) return 0;
+        if (!cvp_add_size(s->set_bytes, s->size[i], &s->set_bytes)) return 0;
+    }
+    for (s->sets = sets_for(s->set_bytes, p->threads); s->sets > 0; s->sets /= 2) {
+        s->bytes = (size_t)s->sets * s->set_bytes;
+        s->memory = cvp_buffer_alloc(&s->context->allocator, s->bytes);
+        if (s->memory) break;
+    }
+    if (!s->memory) return 0;
+    for (int i = 0; i < s->sets; i++)
+        fill(s->context, p->dtype, s->memory + (size_t)i * s->set_bytes, s->set_bytes, 1);
+    return 1;
+}
+
+void cvp_conv_sets_free(struct conv_sets *s)
+{
+    if (s->memory) cvp_buffer_free(&s->context->allocator, s->memory, s->bytes);
+    s->memory = NULL;
+}
+
+void cvp_conv_sets_refill(const struct conv_sets *s, const struct conv_plan *plan)
+{
+    /* Not as in the set: what must not be read may then be told from what was written. */
+    fill(s->context, plan->given.dtype, s->memory + s->at[s->out], s->size[s->out], 2);
+}
+
+convop_conv_operands cvp_conv_sets_operands(const struct conv_sets *s, int set)
+{
+    char *base = s->memory + (size_t)set * s->set_bytes;
+    char *of[CONV_PLACES];
+    for (int i = 0; i < CONV_PLACES; i++) of[i] = s->size[i] ? base + s->at[i] : NULL;
+    convop_conv_operands t = {.struct_size = sizeof t, .out = of[s->out]};
+    t.src = s->out == CONV_SRC || s->out == CONV_BIAS ? NULL : of[CONV_SRC];
+    t.weights = s->out == CONV_WEIGHTS || s->out == CONV_BIAS ? NULL : of[CONV_WEIGHTS];
+    t.bias = s->out == CONV_DST ? of[CONV_BIAS] : NULL;
+    t.dst = s->out == CONV_DST ? NULL : of[CONV_DST];
+    return t;
+}

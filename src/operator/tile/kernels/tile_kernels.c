@@ -1,0 +1,19 @@
+/* The tile kernels of one instruction set: the same source, compiled once for each with its flags
+ * and CVP_ISA_SUFFIX, its name in the tables. */
+#include "src/operator/gemm/kernels/tile.h"
+#include "src/operator/tile/tile.h"
+
+#define PASTE_(a, b) a##_##b
+#define PASTE(a, b)  PASTE_(a, b)
+
+#define SCALAR  float
+#define NAME(x) PASTE(x, f32)
+#include "src/operator/tile/kernels/tile_loops.h"
+#undef SCALAR
+#undef NAME
+
+#define SCALAR  double
+#define NAME(x) PASTE(x, f64)
+#include "src/operator/tile/kernels/tile_loops.h"
+#undef SCALAR
+#undef NAME

@@ -1,0 +1,113 @@
+/* The tile kernels of one type: included with SCALAR and NAME set. One tile for every number of
+ * rows and of vectors, so that a row of pixels can be cut into equal tiles. */
+
+#define LOOSE NAME(loose)
+#define LANES (CVP_VECTOR_BYTES / (int)sizeof(SCALAR))
+
+typedef SCALAR LOOSE
+    __attribute__((vector_size(CVP_VECTOR_BYTES), aligned(sizeof(SCALAR)), may_alias));
+
+CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int by_table,
+                           const struct cvp_tile_args *t)
+{
+    /* Set without a condition and with loops that run at least once: otherwise gcc keeps a copy of
+     * the whole array on the stack. */
+    LOOSE sum[CVP_TILE_ROWS][CVP_TILE_VECTORS];
+    CVP_UNROLL for (int i = 0; i < rows; i++)
+    {
+        CVP_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] = (LOOSE){0};
+    }
+    const int64_t a_row = t->a_row, a_col = t->a_col, b_row = t->b_row;
+    const struct cvp_tile_run *run = t->runs, *end = run + t->num_runs;
+    do {
+        /* Three rows from one base: x86 has such addresses, and few registers. */
+        const SCALAR *a[(CVP_TILE_ROWS + 2) / 3], *b = run->b;
+        b += t->b_at;
+        CVP_UNROLL for (int i = 0; i < rows; i += 3)
+        {
+            a[i / 3] = (const SCALAR *)run->a + t->a_at + i * a_row;
+        }
+        const int64_t *table = t->b_table;
+        int64_t n = run->n;
+        do {
+            LOOSE bv[CVP_TILE_VECTORS];
+            const SCALAR *from = by_table ? b + *table++ : b;
+            CVP_UNROLL for (int v = 0; v < vectors; v++)
+            {
+                bv[v] = *(const LOOSE *)(from + v * LANES);
+            }
+            CVP_UNROLL for (int i = 0; i < rows; i++)
+            {
+                LOOSE av = a[i / 3][i % 3 * a_row] - (LOOSE){0}; /* in every lane: x - 0 is x */
+                CVP_IN_REGISTER(av);
+                CVP_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += av * bv[v];
+            }
+            CVP_UNROLL for (int i = 0; i < rows; i += 3) a[i / 3] += a_col;
+            if (!by_table) b += b_row;
+        } while (--n);
+    } while (!by_table && ++run < end);
+
+    if (t->column_bias) {
+        const SCALAR *bias = t->column_bias;
+        CVP_UNROLL for (int v = 0; v < vectors; v++)
+        {
+            const LOOSE x = *(const LOOSE *)(bias + v * LANES);
+            CVP_UNROLL for (int i = 0; i < rows; i++) sum[i][v] += x;
+        }
+    }
+    if (t->row_bias) {
+        const SCALAR *bias = t->row_bias;
+        CVP_UNROLL for (int i = 0; i < rows; i++)
+        {
+            const LOOSE x = bias[i * t->row_bias_step] - (LOOSE){0};
+            CVP_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += x;
+        }
+    }
+    SCALAR *c = t->c;
+    const int64_t c_row = t->c_row;
+    if (t->add) {
+        CVP_UNROLL for (int i = 0; i < rows; i++, c += c_row)
+        {
+            CVP_UNROLL for (int v = 0; v < vectors; v++) * (LOOSE *)(c + v * LANES) += sum[i][v];
+        }
+    } else {
+        CVP_UNROLL for (int i = 0; i < rows; i++, c += c_row)
+        {
+            CVP_UNROLL for (int v = 0; v < vectors; v++) * (LOOSE *)(c + v * LANES) = sum[i][v];
+        }
+    }
+}
+
+#define TILE(rows, vectors)                                                                        \
+    static void NAME(tile_##rows##x##vectors)(const struct cvp_tile_args *t)                       \
+    {                                                                                              \
+        NAME(tile)(rows, vectors, 0, t);                                                           \
+    }                                                                                              \
+    static void NAME(table_tile_##rows##x##vectors)(const struct cvp_tile_args *t)                 \
+    {                                                                                              \
+        NAME(tile)(rows, vectors, 1, t);                                                           \
+    }
+#define ROWS(rows) CVP_EACH_VECTORS(TILE, rows)
+CVP_EACH_ROWS(ROWS)
+#undef TILE
+
+#define TILE(rows, vectors) NAME(tile_##rows##x##vectors),
+static cvp_tile *const NAME(tiles)[] = {CVP_EACH_ROWS(ROWS)};
+#undef TILE
+#define TILE(rows, vectors) NAME(table_tile_##rows##x##vectors),
+static cvp_tile *const NAME(table_tiles)[] = {CVP_EACH_ROWS(ROWS)};
+#undef TILE
+#undef ROWS
+
+extern const struct cvp_tile_kernels PASTE(NAME(cvp_tile), CVP_ISA_SUFFIX);
+const struct cvp_tile_kernels PASTE(NAME(cvp_tile), CVP_ISA_SUFFIX) = {
+    .size = (int)sizeof(SCALAR),
+    .rows = CVP_TILE_ROWS,
+    .lanes = LANES,
+    .vectors = CVP_TILE_VECTORS,
+    .tiles = NAME(tiles),
+    .table_tiles = NAME(table_tiles),
+};
+
+#undef LOOSE
+#undef LANES

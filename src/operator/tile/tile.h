@@ -1,0 +1,67 @@
+/* The micro-kernel of implicit matrix products: a tile of c is summed over runs, without a copy of
+ * either operand having been made as long as its rows lie evenly.
+ *
+ *     c[i][j] = (add ? c[i][j] : 0) + bias + sum over runs r, p < r.n of
+ *               r.a[a_at + i * a_row + p * a_col] * r.b[b_at + p * b_row + j]
+ *
+ * A convolution is such a sum: a run is a tap of the window, or an image row. The rows of a are
+ * broadcast from where they lie; those of b are read as vectors. Each element is one chain of fused
+ * multiply-adds over the runs in their order (multiply and add apart without FMA); so its bits do
+ * not depend on the tile's shape. Nothing outside of the named elements is read or written. */
+#ifndef CVP_TILE_H
+#define CVP_TILE_H
+
+#include "convop/base.h"
+#include "src/common/cpu.h"
+#include "src/operator/gemm/gemm.h"
+
+struct cvp_tile_run {
+    const void *a, *b; /* of a tile at 0, 0: see a_at, b_at */
+    int64_t n;         /* >= 1 */
+};
+
+struct cvp_tile_args {
+    const struct cvp_tile_run *runs;
+    int64_t num_runs;   /* >= 1 */
+    int64_t a_at, b_at; /* added to each run's operands, so that tiles may share their runs */
+    int64_t a_row, a_col, b_row; /* strides in elements */
+    void *c;
+    int64_t c_row;
+    const int64_t *b_table; /* of n elements; NULL: rows of b lie evenly */
+    int add;                /* 0: c is only written */
+    const void *row_bias;   /* one element a row, row_bias_step apart; or NULL */
+    int64_t row_bias_step;
+    const void *column_bias; /* one element a column, side by side; or NULL */
+};
+
+typedef void cvp_tile(const struct cvp_tile_args *t);
+
+/* The same sum where the rows of b lie anywhere: there is one run, and its b[p * b_row + j] is
+ * b[b_table[p] + j]. */
+
+/* The kernels of one instruction set for one type. */
+struct cvp_tile_kernels {
+    int size;           /* bytes of an element */
+    int rows;           /* of a tile at most */
+    int lanes, vectors; /* elements of a vector; vectors across a tile at most */
+    /* [(rows - 1) * vectors + (v - 1)]: rows x (v * lanes) */
+    cvp_tile *const *tiles, *const *table_tiles;
+};
+
+/* Elements across a tile, at most. */
+static inline int cvp_tile_columns(const struct cvp_tile_kernels *k)
+{
+    return k->lanes * k->vectors;
+}
+
+/* Those for an instruction set that the CPU has; never NULL (a lower set where this build lacks
+ * it).
+ */
+const struct cvp_tile_kernels *cvp_tile_kernels(enum cvp_float type, enum cvp_isa isa);
+
+/* A tile of any size up to the largest. b must have whole vectors in memory, as panels have; c's
+ * elements beyond `columns` are left alone. */
+void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *t, int rows,
+                  int columns);
+
+#endif

@@ -1,0 +1,144 @@
+/* What tuning.h says: look up, keep, drop. */
+#include <string.h>
+#include <time.h>
+
+#include "src/common/alloc.h"
+#include "src/common/epoch.h"
+#include "src/common/lock.h"
+#include "src/common/status.h"
+#include "src/operator/tuning/cache.h"
+#include "src/operator/tuning/host.h"
+
+static int fill_choice(const char *line, size_t length, struct cvp_tune_choice *choice)
+{
+    struct cvp_tune_fields f;
+    if (!cvp_tune_decode(line, length, &f) || f.impl.length >= sizeof choice->impl) return 0;
+    struct cvp_tune_choice found = {.impl_version = f.impl_version,
+                                    .ms = f.ms,
+                                    .estimated_ms = f.estimated_ms,
+                                    .workspace_bytes = f.workspace_bytes};
+    memcpy(found.impl, f.impl.at, f.impl.length);
+    if (f.plan.length) {
+        found.plan = cvp_calloc(1, f.plan.length + 1);
+        if (!found.plan) return 0;
+        memcpy(found.plan, f.plan.at, f.plan.length);
+    }
+    *choice = found;
+    return 1;
+}
+
+static void release(struct cvp_tune_batch *batch)
+{
+    struct cvp_tune_leftovers left = {NULL};
+    cvp_lock(CVP_LOCK_TUNING);
+    cvp_tune_batch_unref(batch, &left);
+    cvp_unlock(CVP_LOCK_TUNING);
+    cvp_tune_free_leftovers(&left);
+}
+
+/* A record of ours, or of the system; 0: none. */
+static int find(const struct cvp_tune_key *key, uint64_t hash, struct cvp_tune_choice *choice)
+{
+    cvp_lock(CVP_LOCK_TUNING);
+    struct cvp_tune_record *r = cvp_tune_index_find(&cvp_tune_user, key, hash);
+    if (!r) r = cvp_tune_index_find(&cvp_tune_system, key, hash);
+    if (r) r->batch->refs++;
+    cvp_unlock(CVP_LOCK_TUNING);
+    if (!r) return 0;
+    int found = fill_choice(r->line, r->length, choice);
+    release(r->batch);
+    return found;
+}
+
+int cvp_tune_lookup(const struct cvp_tune_key *key, struct cvp_tune_choice *choice)
+{
+    if (cvp_tune_host_lookup(key, choice)) return 1;
+    uint64_t hash = cvp_tune_key_hash(key);
+    cvp_tune_ready();
+    return find(key, hash, choice) || (cvp_tune_look_again() && find(key, hash, choice));
+}
+
+/* The time, but not before that of the record that is replaced: clocks differ between machines. */
+static int64_t time_of(const struct cvp_tune_key *key)
+{
+    int64_t now = (int64_t)time(NULL), before = 0;
+    uint64_t hash = cvp_tune_key_hash(key);
+    cvp_lock(CVP_LOCK_TUNING);
+    struct cvp_tune_record *r = cvp_tune_index_find(&cvp_tune_user, key, hash);
+    if (r) before = cvp_tune_line_when(r->line, r->length);
+    cvp_unlock(CVP_LOCK_TUNING);
+    return now > before ? now : before;
+}
+
+/* A batch of one, with a reference. Takes over the line. */
+static struct cvp_tune_batch *wrap(char *line, size_t length)
+{
+    struct cvp_tune_batch *batch = cvp_tune_batch_create(line, 0, 1);
+    if (!batch) return NULL;
+    line[length - 1] = '\0'; /* the newline */
+    batch->refs = batch->count = 1;
+    batch->records[0] = (struct cvp_tune_record){
+        .line = line, .length = length - 1, .hash = cvp_tune_line_hash(line), .batch = batch};
+    return batch;
+}
+
+/* Between cvp_tune_enter and cvp_tune_leave. */
+static convop_status keep(const convop_tune_record *record)
+{
+    char *line;
+    size_t length;
+    CVP_RETURN_IF_ERROR(cvp_tune_encode("tuning cache", record, &line, &length));
+    int saved = cvp_tune_save(line, length);
+    struct cvp_tune_batch *batch = wrap(line, length);
+    if (!batch) return convop_fail(CONVOP_E_NO_MEMORY, "tuning cache: no memory for a record");
+    batch->records[0].unsaved = !saved;
+    size_t superseded = cvp_tune_remember(batch);
+    release(batch);
+    if (saved) cvp_tune_appended(1, superseded);
+    return CONVOP_OK;
+}
+
+convop_status cvp_tune_store(const struct cvp_tune_key *key, const struct cvp_tune_choice *choice)
+{
+    cvp_tune_enter();
+    convop_tune_record record = {.struct_size = sizeof record,
+                                 .device = key->device,
+                                 .software = key->software,
+                                 .problem = key->problem,
+                                 .impl = choice->impl,
+                                 .impl_version = choice->impl_version,
+                                 .ms = choice->ms,
+                                 .estimated_ms = choice->estimated_ms,
+                                 .workspace_bytes = choice->workspace_bytes,
+                                 .when = time_of(key),
+                                 .plan = choice->plan ? choice->plan : ""};
+    convop_status status = keep(&record);
+    cvp_tune_leave();
+    if (status != CONVOP_OK) return status;
+    cvp_epoch_advance();
+    cvp_tune_host_store(&record);
+    return CONVOP_OK;
+}
+
+void cvp_tune_drop(const struct cvp_tune_key *key)
+{
+    struct cvp_tune_index *const indices[] = {&cvp_tune_user, &cvp_tune_system};
+    uint64_t hash = cvp_tune_key_hash(key);
+    struct cvp_tune_leftovers left = {NULL};
+    cvp_lock(CVP_LOCK_TUNING);
+    for (int i = 0; i < 2; i++) {
+        struct cvp_tune_record *r = cvp_tune_index_find(indices[i], key, hash);
+        if (r) cvp_tune_index_remove(indices[i], r, &left);
+    }
+    cvp_unlock(CVP_LOCK_TUNING);
+    cvp_tune_free_leftovers(&left);
+}
+
+size_t cvp_tune_count(void)
+{
+    cvp_tune_ready();
+    cvp_lock(CVP_LOCK_TUNING);
+    size_t count = cvp_tune_user.count + cvp_tune_system.count;
+    cvp_unlock(CVP_LOCK_TUNING);
+    return count;
+}
