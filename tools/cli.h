@@ -14,6 +14,9 @@ struct cli_command {
 int cli_ops(int argc, char **argv);
 int cli_info(int argc, char **argv);
 int cli_bench(int argc, char **argv);
+int cli_explain(int argc, char **argv);
+int cli_tune(int argc, char **argv);
+int cli_cache(int argc, char **argv);
 int cli_im2rec(int argc, char **argv); /* where io/ is built: CLI_HAVE_IO */
 
 /* Writes "convop: <sentence>" to stderr and answers CLI_FAILURE, for `return cli_fail(...)`. */

@@ -15,6 +15,9 @@ static const struct cli_command commands[] = {
     {"ops", "list operators, or describe one", cli_ops},
     {"info", "show version, CPU, libraries, settings and where they come from", cli_info},
     {"bench", "check and time convolutions", cli_bench},
+    {"explain", "say which implementation runs a convolution, and why", cli_explain},
+    {"tune", "measure which implementation is the fastest, and keep it", cli_tune},
+    {"cache", "look after what was measured", cli_cache},
 #ifdef CLI_HAVE_IO
     {"im2rec", "make lists and record files of images", cli_im2rec},
 #endif
@@ -98,6 +101,9 @@ static const struct argp main_argp = {
            "  convop ops Convolution\n"
            "  convop info\n"
            "  convop bench --mode=CP g32mb1ic32ih112oc32kh3ph1\n"
+           "  convop explain --measure mb1ic64ih56oc64kh3ph1\n"
+           "  convop tune --dir=FWD_D,BWD_D,BWD_W --batch=FILE\n"
+           "  convop cache list\n"
            "  convop --plugin=./example.so ops\n"
            "  convop help bench\n\n"
            "Exit status: 0 done, 1 failed, 2 wrong usage.",

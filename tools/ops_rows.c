@@ -4,59 +4,14 @@
 #include <string.h>
 
 #include "convop/convolution.h"
-#include "tools/bench/descriptor.h"
 #include "tools/cli.h"
 #include "tools/json.h"
 #include "tools/ops.h"
+#include "tools/problems/query.h"
 
 #define MAX_ROWS 64
 
 static const char *const directions[] = {"FWD_D", "BWD_D", "BWD_W", "BWD_B"};
-
-/* float32 in NC* order, on the CPU, without memory: a description. */
-static void describe(DLTensor *t, int64_t *shape, int64_t a, int64_t b, const int64_t *sizes, int n)
-{
-    shape[0] = a;
-    shape[1] = b;
-    for (int i = 0; i < n; i++) shape[2 + i] = sizes[i];
-    memset(t, 0, sizeof *t);
-    t->device.device_type = kDLCPU;
-    t->ndim = n + 2;
-    t->dtype.code = kDLFloat;
-    t->dtype.bits = 32;
-    t->dtype.lanes = 1;
-    t->shape = shape;
-}
-
-struct query {
-    convop_conv_params params;
-    DLTensor src, weights, dst;
-    int64_t shapes[3][5];
-};
-
-static void make_query(const struct descriptor *d, struct query *q)
-{
-    const convop_conv_params defaults = CONVOP_CONV_PARAMS_INIT;
-    convop_conv_params *p = &q->params;
-    int64_t i[3], o[3], k[3];
-    *p = defaults;
-    for (int a = 0; a < d->ndim; a++) {
-        const struct axis *axis = &d->axis[3 - d->ndim + a];
-        i[a] = axis->i;
-        o[a] = axis->o;
-        k[a] = p->kernel.at[a] = axis->k;
-        p->stride.at[a] = axis->s;
-        p->dilate.at[a] = axis->d + 1; /* convop counts from 1 */
-        p->pad_begin.at[a] = axis->p;
-        p->pad_end.at[a] = axis->pe;
-    }
-    p->kernel.len = p->stride.len = p->dilate.len = p->pad_begin.len = p->pad_end.len = d->ndim;
-    p->num_filter = d->oc;
-    p->num_group = d->g;
-    describe(&q->src, q->shapes[0], d->mb, d->ic, i, d->ndim);
-    describe(&q->weights, q->shapes[1], d->oc, d->ic / d->g, k, d->ndim);
-    describe(&q->dst, q->shapes[2], d->mb, d->oc, o, d->ndim);
-}
 
 static void show_text(int direction, const convop_conv_row *row)
 {
@@ -101,7 +56,7 @@ int ops_rows(const char *problem, int json)
         return CLI_USAGE;
     }
     struct query q;
-    make_query(&d, &q);
+    query_make(&d, FWD_B, F32, NCHW, &q);
     if (json)
         printf("[");
     else

@@ -2,53 +2,28 @@
 #ifndef BENCH_H
 #define BENCH_H
 
-#include <dlpack/dlpack.h>
-
 #include "convop/convop.h"
-#include "tools/bench/descriptor.h"
-
-enum direction { FWD_B, FWD_D, FWD_I, BWD_D, BWD_W, BWD_WB, NUM_DIRECTIONS };
-enum type { F32, F64, NUM_TYPES };
-enum tag { NCHW, NHWC, NUM_TAGS };
-
-const char *direction_name(enum direction direction);
-const char *type_name(enum type type);
-const char *tag_name(enum tag tag);
-
-#define MODE_CHECK 1u
-#define MODE_TIME  2u
-
-/* Lists are as long as there are values, and hold none twice. */
-struct choices {
-    int count;
-    int at[NUM_DIRECTIONS];
-};
-
-/* How the problems that follow are run. */
-struct settings {
-    struct choices directions, types, tags;
-    unsigned mode;
-    const char *impl; /* NULL: as the process is set; "all": each row that applies */
-    int threads;      /* 0: as the process is set */
-    int repeat;       /* 0: as min_time says */
-    double min_time;  /* ms */
-};
-
-struct request {
-    const char *text; /* the descriptor as it was given */
-    struct descriptor problem;
-    struct settings settings;
-};
+#include "tools/problems/problems.h"
+#include "tools/problems/query.h"
 
 struct bench_arguments {
-    struct request *requests;
-    int count;
-    int json;
+    struct problem_list problems;
+    int json, stages;
 };
 
-/* Reads the command line. A wrong one ends the program with CLI_USAGE. The caller frees requests.
- */
+/* Reads the command line. A wrong one ends the program with CLI_USAGE. */
 void bench_parse(int argc, char **argv, struct bench_arguments *arguments);
+
+/* ---- sweeps -------------------------------------------------------------------------------- */
+
+/* KEY=A..B[:STEP] or KEY=a,b,c: each problem with each value of the key. 1, or 0 with *error. */
+int sweep_problems(struct problem_list *list, const char *text, struct problem_error *error);
+
+/* ---- 16-bit floats ------------------------------------------------------------------------- */
+
+/* To the nearest, ties to even; the judge's own, so that it shares nothing with the library. */
+uint16_t half_bits(enum type type, double value);
+double half_value(enum type type, uint16_t bits);
 
 /* ---- one case: a problem in one direction, type and layout --------------------------------- */
 
@@ -71,14 +46,14 @@ struct tensor {
 };
 
 struct bench_case {
-    const struct descriptor *problem;
-    const struct settings *settings;
+    const struct problem *problem;
     enum direction direction;
     enum type type;
     enum tag tag;
     struct tensor tensor[NUM_OPERANDS]; /* or gradients by them; BIA is empty where there is none */
-    convop_conv_params params;
+    struct query query;
     convop_exec exec;
+    convop_instance *instance; /* prepared, for the settings and weights as they are; or NULL */
     int fill_top; /* the exact fill: values up to it, and which part of them is not 0 */
     double fill_density;
 };
@@ -89,6 +64,9 @@ void case_destroy(struct bench_case *c);
 int case_writes(const struct bench_case *c, enum operand operand);
 int case_has_bias(const struct bench_case *c);
 
+/* Elements by their place in memory. */
+double case_get(const struct bench_case *c, const struct tensor *t, int64_t place);
+
 /* Small integers, such that every sum is exact in float32; outputs are NaN. */
 void case_fill_exact(struct bench_case *c);
 /* The value that it gives an input at this place in memory (an index of elements). */
@@ -98,6 +76,10 @@ void case_fill_real(struct bench_case *c);
 
 double case_flops(const struct bench_case *c); /* 2 for each product with an element of the image */
 double case_bytes(const struct bench_case *c); /* each tensor once */
+
+/* Before case_run, where the problem asks for a prepared instance: weights are packed as they are
+ * now. */
+convop_status case_prepare(struct bench_case *c);
 
 /* One call of the library. */
 convop_status case_run(struct bench_case *c);
@@ -110,8 +92,13 @@ convop_status case_rows(const struct bench_case *c, convop_conv_row *rows, size_
  * The inputs were those of case_fill_exact, and must still be. */
 int case_check(const struct bench_case *c, char *why, size_t size);
 
-/* Milliseconds of the fastest call, warm. */
-convop_status case_time(struct bench_case *c, double *ms);
+/* Times of calls, warm. */
+struct times {
+    double ms, median_ms; /* of the fastest */
+    /* Of the fastest call, where asked for; ms of all threads. */
+    convop_stage_time stages[CONVOP_STAGE_COUNT];
+};
+convop_status case_time(struct bench_case *c, int with_stages, struct times *times);
 
 /* ---- limits -------------------------------------------------------------------------------- */
 
@@ -121,21 +108,38 @@ double probe_limit_ms(enum type type, int threads, double flops, double bytes, d
 
 /* ---- report -------------------------------------------------------------------------------- */
 
-struct result {
-    enum { PASSED, FAILED, SKIPPED, TIMED } outcome; /* TIMED: not checked */
-    char impl[64];                                   /* "" if nothing ran */
-    double ms, gflops, limit_ms;                     /* 0: not measured */
-    char why[512];                                   /* of FAILED and SKIPPED */
-};
+enum outcome { PASSED, FAILED, SKIPPED, TIMED, NUM_OUTCOMES }; /* TIMED: not checked */
 
-struct tally {
-    int passed, failed, skipped, timed;
+struct result {
+    enum outcome outcome;
+    char impl[64];           /* "" if nothing ran */
+    int choice;              /* convop_conv_choice of that row */
+    int threads;             /* 0: not known */
+    struct times times;      /* ms 0: not measured */
+    double gflops, limit_ms; /* 0: not measured */
+    char why[512];           /* of FAILED and SKIPPED */
 };
 
 void report_begin(const struct bench_arguments *a);
-void report_progress(const struct bench_arguments *a, int index, const char *what);
-void report_result(const struct bench_arguments *a, int index, const struct bench_case *c,
+void report_progress(const struct bench_arguments *a, size_t index, const char *what);
+void report_result(const struct bench_arguments *a, size_t index, const struct bench_case *c,
                    const struct result *r);
-void report_end(const struct bench_arguments *a, const struct tally *t);
+void report_end(const struct bench_arguments *a, const int tally[NUM_OUTCOMES]);
+
+/* The name of a problem, or its descriptor; with control characters replaced. */
+void report_label(const struct problem *p, char *text, size_t size);
+
+/* "-" where a batch file asks for none that convop has. */
+const char *report_type(const struct bench_case *c);
+const char *report_tag(const struct bench_case *c);
+
+/* One object a line. */
+void report_json(const struct bench_arguments *a, const struct bench_case *c,
+                 const struct result *r);
+
+/* The command that repeats a case, and a newline. */
+void repeat_command(FILE *out, const struct bench_case *c, const struct result *r);
+
+const char *outcome_name(enum outcome outcome);
 
 #endif

@@ -1,6 +1,7 @@
 /* The judge of `ok`: a direct loop over the definition, in float64, that shares nothing with the
  * library. It works on copies in one layout, whatever that of the case. The fill makes every sum
- * exact, whatever its order; so all elements must be equal. */
+ * exact, whatever its order; so all elements must be equal. Those of 16-bit types are the exact
+ * sum, rounded once: equal too. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,13 +28,6 @@ static int64_t offset_of(const struct tensor *t, int64_t i)
     return offset;
 }
 
-static double get(const struct bench_case *c, const struct tensor *t, int64_t i)
-{
-    int64_t offset = offset_of(t, i);
-    return c->type == F64 ? ((const double *)t->view.data)[offset]
-                          : (double)((const float *)t->view.data)[offset];
-}
-
 static void free_reference(struct reference *r)
 {
     for (int o = 0; o < NUM_OPERANDS; o++) free(r->at[o]);
@@ -42,7 +36,7 @@ static void free_reference(struct reference *r)
 /* What the inputs were before the call, zeros for the outputs. 0: no memory. */
 static int make_reference(const struct bench_case *c, struct reference *r)
 {
-    *r = (struct reference){.problem = c->problem, .direction = c->direction};
+    *r = (struct reference){.problem = &c->problem->descriptor, .direction = c->direction};
     for (int o = 0; o < NUM_OPERANDS; o++) {
         const struct tensor *t = &c->tensor[o];
         if (!t->block) continue;
@@ -126,6 +120,14 @@ static void compute(const struct reference *r)
     if (r->at[BIA]) add_bias(r, out_size);
 }
 
+static void round_outputs(const struct bench_case *c, const struct reference *r)
+{
+    if (c->type != F16 && c->type != BF16) return;
+    for (int o = 0; o < NUM_OPERANDS; o++)
+        for (int64_t i = 0; r->at[o] && case_writes(c, o) && i < c->tensor[o].elements; i++)
+            r->at[o][i] = half_value(c->type, half_bits(c->type, r->at[o][i]));
+}
+
 /* ---- the comparison ------------------------------------------------------------------------ */
 
 static const char *operand_name(const struct bench_case *c, enum operand o)
@@ -150,7 +152,7 @@ static int compare(const struct bench_case *c, enum operand o, const double *exp
     const struct tensor *t = &c->tensor[o];
     int64_t wrong = 0, first = -1;
     for (int64_t i = 0; i < t->elements; i++) {
-        if (get(c, t, i) == expected[i]) continue;
+        if (case_get(c, t, offset_of(t, i)) == expected[i]) continue;
         if (first < 0) first = i;
         wrong++;
     }
@@ -169,7 +171,8 @@ static int compare(const struct bench_case *c, enum operand o, const double *exp
     for (int a = 0; a < t->ndim; a++)
         n += snprintf(why + n, size - (size_t)n, a ? ", %lld" : "%lld", (long long)part[a]);
     snprintf(why + n, size - (size_t)n, "] is %.9g, not %.9g; %lld of %lld elements are wrong",
-             get(c, t, first), expected[first], (long long)wrong, (long long)below);
+             case_get(c, t, offset_of(t, first)), expected[first], (long long)wrong,
+             (long long)below);
     return 0;
 }
 
@@ -181,6 +184,7 @@ int case_check(const struct bench_case *c, char *why, size_t size)
         return -1;
     }
     compute(&r);
+    round_outputs(c, &r);
     int equal = 1;
     for (int o = 0; o < NUM_OPERANDS && equal; o++)
         if (c->tensor[o].block) equal = compare(c, o, r.at[o], why, size);

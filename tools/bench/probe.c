@@ -100,7 +100,7 @@ static double measure(int type, int threads, size_t bytes)
     return rate;
 }
 
-static double peak[NUM_TYPES], bandwidth[LARGEST_SET + 1];
+static double peak[2], bandwidth[LARGEST_SET + 1];
 
 /* Measures where nothing is known yet, or again: the best counts. */
 static void probe(enum type type, int set, int threads, int again)
@@ -122,8 +122,9 @@ static double limit(enum type type, int set, double flops, double bytes)
     return compute > memory ? compute : memory;
 }
 
-double probe_limit_ms(enum type type, int threads, double flops, double bytes, double ms)
+double probe_limit_ms(enum type stored, int threads, double flops, double bytes, double ms)
 {
+    const enum type type = stored == F64 ? F64 : F32; /* 16-bit types are computed in float32 */
     static int measured_threads;
     if (threads != measured_threads) {
         memset(peak, 0, sizeof peak);
@@ -135,5 +136,8 @@ double probe_limit_ms(enum type type, int threads, double flops, double bytes, d
     probe(type, set, threads, 0);
     /* A limit that was beaten is none: the probe ran beside busy neighbours. */
     if (limit(type, set, flops, bytes) > ms) probe(type, set, threads, 1);
+    /* The call has read and written its tensors: that is a measurement too. (Its flops are not one:
+     * a row may compute with fewer.) */
+    if (ms > 0 && bytes / ms > bandwidth[set]) bandwidth[set] = bytes / ms;
     return limit(type, set, flops, bytes);
 }

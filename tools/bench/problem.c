@@ -9,7 +9,7 @@
 
 int case_has_bias(const struct bench_case *c)
 {
-    return c->direction == FWD_B || c->direction == BWD_WB;
+    return direction_has_bias(c->direction);
 }
 
 int case_writes(const struct bench_case *c, enum operand operand)
@@ -26,7 +26,7 @@ int case_writes(const struct bench_case *c, enum operand operand)
 
 static int shape_of(const struct bench_case *c, enum operand operand, int64_t shape[5])
 {
-    const struct descriptor *p = c->problem;
+    const struct descriptor *p = &c->problem->descriptor;
     if (operand == BIA) {
         shape[0] = p->oc;
         return 1;
@@ -48,7 +48,7 @@ static int lay_out(const struct bench_case *c, enum operand operand, struct tens
     for (int i = 0; i < t->ndim; i++)
         if (__builtin_mul_overflow(t->elements, t->shape[i], &t->elements)) return 0;
     if (t->elements > INT64_MAX / 16) return 0;
-    t->bytes = (size_t)t->elements * (c->type == F64 ? 8 : 4);
+    t->bytes = (size_t)t->elements * type_bytes(c->type);
 
     /* Memory order, slowest first: as the shape, but for the channels, which come last in NHWC. */
     int order[5];
@@ -65,7 +65,7 @@ static int lay_out(const struct bench_case *c, enum operand operand, struct tens
     }
     t->view = (DLTensor){.device = {kDLCPU, 0},
                          .ndim = t->ndim,
-                         .dtype = {kDLFloat, c->type == F64 ? 64 : 32, 1},
+                         .dtype = type_dtype(c->type),
                          .shape = t->view_shape};
     return 1;
 }
@@ -85,7 +85,7 @@ static uint64_t mix(uint64_t x)
 /* How many products at most are added up into one element. */
 static double longest_sum(const struct bench_case *c)
 {
-    const struct descriptor *p = c->problem;
+    const struct descriptor *p = &c->problem->descriptor;
     double n = c->direction == BWD_D ? (double)(p->oc / p->g) : (double)(p->ic / p->g);
     if (c->direction == BWD_W || c->direction == BWD_WB) n = (double)p->mb;
     for (int i = 0; i < 3; i++) {
@@ -97,14 +97,25 @@ static double longest_sum(const struct bench_case *c)
 
 static void put(const struct bench_case *c, struct tensor *t, int64_t i, double value)
 {
-    if (c->type == F64)
-        ((double *)t->view.data)[i] = value;
-    else
-        ((float *)t->view.data)[i] = (float)value;
+    switch (c->type) {
+    case F64: ((double *)t->view.data)[i] = value; break;
+    case F32: ((float *)t->view.data)[i] = (float)value; break;
+    default: ((uint16_t *)t->view.data)[i] = half_bits(c->type, value);
+    }
 }
 
-/* |value| <= fill_top, sums stay below 2^24: float32 holds each partial sum, in any order. Beyond
- * 2^23 products most values are 0, so few are left that the sums stay far below 2^24. */
+double case_get(const struct bench_case *c, const struct tensor *t, int64_t i)
+{
+    switch (c->type) {
+    case F64: return ((const double *)t->view.data)[i];
+    case F32: return (double)((const float *)t->view.data)[i];
+    default: return half_value(c->type, ((const uint16_t *)t->view.data)[i]);
+    }
+}
+
+/* |value| <= fill_top, sums stay below 2^24: float32 holds each partial sum, in any order; a 16-bit
+ * result is that sum, rounded once. Beyond 2^23 products most values are 0, so few are left that
+ * the sums stay far below 2^24. */
 static void choose_fill(struct bench_case *c)
 {
     double n = longest_sum(c);
@@ -141,28 +152,6 @@ void case_fill_real(struct bench_case *c)
 
 /* ---- allocation ---------------------------------------------------------------------------- */
 
-static void set_params(struct bench_case *c)
-{
-    const struct descriptor *p = c->problem;
-    convop_conv_params params = CONVOP_CONV_PARAMS_INIT;
-    convop_tuple *const tuples[] = {&params.kernel, &params.stride, &params.dilate,
-                                    &params.pad_begin, &params.pad_end};
-    for (int t = 0; t < 5; t++) tuples[t]->len = p->ndim;
-    for (int i = 0; i < p->ndim; i++) {
-        const struct axis *a = &p->axis[3 - p->ndim + i];
-        params.kernel.at[i] = a->k;
-        params.stride.at[i] = a->s;
-        params.dilate.at[i] = a->d + 1; /* convop counts from 1 */
-        params.pad_begin.at[i] = a->p;
-        params.pad_end.at[i] = a->pe;
-    }
-    params.num_filter = p->oc;
-    params.num_group = p->g;
-    params.no_bias = !case_has_bias(c);
-    params.layout = CONVOP_LAYOUT_NCW + 2 * (p->ndim - 1) + (c->tag == NHWC);
-    c->params = params;
-}
-
 /* More than the machine has would be promised all the same, and end in the kernel's killer. */
 static int fits_machine(size_t bytes)
 {
@@ -178,7 +167,7 @@ convop_status case_create(struct bench_case *c, char *why, size_t size)
         if (i == BIA && !case_has_bias(c)) continue;
         fits = lay_out(c, i, &c->tensor[i]);
         if (!fits) break;
-        reference = c->settings->mode & MODE_CHECK ? 8 * (size_t)c->tensor[i].elements : 0;
+        reference = c->problem->settings.mode & MODE_CHECK ? 8 * (size_t)c->tensor[i].elements : 0;
         fits = !__builtin_add_overflow(total, c->tensor[i].bytes + reference + 3 * GUARD, &total);
     }
     fits = fits && fits_machine(total);
@@ -197,13 +186,14 @@ convop_status case_create(struct bench_case *c, char *why, size_t size)
         snprintf(why, size, "the tensors do not fit into memory");
         return CONVOP_E_NO_MEMORY;
     }
-    set_params(c);
+    query_make(&c->problem->descriptor, c->direction, c->type, c->tag, &c->query);
     choose_fill(c);
     return CONVOP_OK;
 }
 
 void case_destroy(struct bench_case *c)
 {
+    convop_instance_destroy(&c->instance);
     for (int i = 0; i < NUM_OPERANDS; i++) {
         free(c->tensor[i].block);
         c->tensor[i].block = NULL;
@@ -214,7 +204,7 @@ void case_destroy(struct bench_case *c)
 
 double case_flops(const struct bench_case *c)
 {
-    const struct descriptor *p = c->problem;
+    const struct descriptor *p = &c->problem->descriptor;
     double products = (double)p->mb * (double)p->oc * (double)(p->ic / p->g);
     for (int i = 0; i < 3; i++) {
         const struct axis *a = &p->axis[i];

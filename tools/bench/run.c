@@ -1,10 +1,24 @@
 /* The calls of the library that a case makes. */
 #include "tools/bench/bench.h"
 
-/* convop_tuple and the like are copied; tensors that the direction does not have are NULL. */
+/* Tensors that the direction does not have are NULL. */
 static DLTensor *view(struct bench_case *c, enum operand o)
 {
     return c->tensor[o].block ? &c->tensor[o].view : NULL;
+}
+
+convop_status case_prepare(struct bench_case *c)
+{
+    convop_instance_destroy(&c->instance);
+    if (!c->problem->settings.prepared) return CONVOP_OK;
+    const DLTensor *constants[] = {NULL, view(c, WEI), view(c, BIA)};
+    const DLTensor *inputs[] = {view(c, SRC), NULL, NULL};
+    DLTensor *outputs[] = {view(c, DST)};
+    convop_status status =
+        convop_instance_create_typed("Convolution", &c->query.params, case_has_bias(c) ? 3 : 2,
+                                     constants, c->exec.context, &c->instance);
+    if (status != CONVOP_OK) return status;
+    return convop_instance_reshape(c->instance, inputs, outputs, NULL, SIZE_MAX, NULL);
 }
 
 convop_status case_run(struct bench_case *c)
@@ -16,16 +30,21 @@ convop_status case_run(struct bench_case *c)
         case_writes(c, WEI) ? CONVOP_REQ_WRITE : CONVOP_REQ_NULL,
         case_writes(c, BIA) ? CONVOP_REQ_WRITE : CONVOP_REQ_NULL,
     };
+    const convop_conv_params *params = &c->query.params;
+    if (c->instance) {
+        const DLTensor *inputs[] = {src, NULL, NULL};
+        return convop_instance_run(c->instance, inputs, &dst, &c->exec);
+    }
     switch (c->direction) {
     case BWD_D:
-        return convop_conv_backward(&c->params, dst, NULL, weights, src, NULL, NULL, requests,
+        return convop_conv_backward(params, dst, NULL, weights, src, NULL, NULL, requests,
                                     &c->exec);
     case BWD_W:
     case BWD_WB:
-        return convop_conv_backward(&c->params, dst, src, NULL, NULL, weights, bias, requests,
+        return convop_conv_backward(params, dst, src, NULL, NULL, weights, bias, requests,
                                     &c->exec);
     default:
-        return convop_conv_forward(&c->params, src, weights, bias, dst, CONVOP_REQ_WRITE, &c->exec);
+        return convop_conv_forward(params, src, weights, bias, dst, CONVOP_REQ_WRITE, &c->exec);
     }
 }
 
@@ -33,14 +52,10 @@ convop_status case_rows(const struct bench_case *c, convop_conv_row *rows, size_
                         int *chosen)
 {
     size_t room = *count;
-    convop_conv_direction direction = c->direction == BWD_D ? CONVOP_BWD_D
-                                      : c->direction == BWD_W || c->direction == BWD_WB
-                                          ? CONVOP_BWD_W
-                                          : CONVOP_FWD;
+    const struct query *q = &c->query;
     *chosen = -1;
-    convop_status status =
-        convop_conv_explain(&c->params, direction, &c->tensor[SRC].view, &c->tensor[WEI].view,
-                            &c->tensor[DST].view, &c->exec, rows, count);
+    convop_status status = convop_conv_explain(&q->params, library_direction(c->direction), &q->src,
+                                               &q->weights, &q->dst, &c->exec, rows, count);
     if (status != CONVOP_OK) {
         *count = 0;
         return status;

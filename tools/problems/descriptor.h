@@ -8,9 +8,10 @@
  *    given; then it has the plain defaults
  *  - no padding is 0; if an output is given, it is half of what that output needs
  *  - no output: computed. A given one decides the padding at the end
- * Source: benchdnn's conv driver (oneDNN 3). Different here: a key may be given once only. */
-#ifndef BENCH_DESCRIPTOR_H
-#define BENCH_DESCRIPTOR_H
+ * Source: benchdnn's conv driver (oneDNN 3). Different here: a key that is given twice has the
+ * same value. */
+#ifndef PROBLEMS_DESCRIPTOR_H
+#define PROBLEMS_DESCRIPTOR_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Reads descriptors: keys first, then what follows from them. */
-#include "tools/bench/descriptor.h"
+#include "tools/problems/descriptor.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -77,12 +77,12 @@ static int read_keys(struct reader *r, struct descriptor *d)
         }
         int key = find_key(r->text + at, &length);
         if (key < 0) return refuse(r, at, "unknown key");
-        struct number *n = &r->key[key];
-        if (n->given) return refuse(r, at, "%.*s is given twice", (int)length, r->text + at);
-        n->given = 1;
-        n->at = at;
+        struct number *known = &r->key[key], n = {.given = 1, .at = at};
         at += length;
-        if (!read_number(r, &at, &n->value)) return 0;
+        if (!read_number(r, &at, &n.value)) return 0;
+        if (known->given && known->value != n.value)
+            return refuse(r, n.at, "%.*s is given twice", (int)length, r->text + n.at);
+        *known = n;
     }
     d->name = "";
     d->name_length = 0;
@@ -134,6 +134,9 @@ static int complete_axis(struct reader *r, const struct number key[AXIS_KEYS], c
         a->p = key[KEY_P].value;
     else
         a->p = a->o && need > 0 ? need / 2 : 0;
+    if (a->p > NUMBER_MAX)
+        return refuse(r, key[KEY_O].at, "o%c%lld needs a padding of %lld, above %d", letter,
+                      (long long)a->o, (long long)a->p, NUMBER_MAX);
 
     int64_t room = a->i + 2 * a->p - window;
     int64_t symmetric = room < 0 ? 0 : room / a->s + 1;
@@ -144,8 +147,9 @@ static int complete_axis(struct reader *r, const struct number key[AXIS_KEYS], c
                       "the kernel spans %lld elements, the padded input has %lld in axis %c",
                       (long long)window, (long long)(a->i + 2 * a->p), letter);
     if (a->o == symmetric) return 1;
-    a->pe = need - a->p;
-    if (a->pe < 0)
+    /* The last window may end before the input does. */
+    a->pe = need > a->p ? need - a->p : 0;
+    if ((a->i + a->p + a->pe - window) / a->s + 1 != a->o)
         return refuse(r, key[KEY_O].at,
                       "o%c%lld leaves input unused: without any padding at the "
                       "end it would be %lld",

@@ -1,0 +1,99 @@
+/* The command line of `convop bench`: problems with their options, and what counts for the whole
+ * run. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "tools/bench/bench.h"
+#include "tools/cli.h"
+
+enum { KEY_SWEEP = 512, KEY_STAGES, KEY_JSON };
+
+static const struct argp_option options[] = {
+    {"sweep", KEY_SWEEP, "KEY=VALUES", 0,
+     "Run each problem with each value of a key (stride, kernel, dilate, pad, input, mb, ic, oc, "
+     "g, threads), A..B, A..B:STEP or A,B,C; more than one sweep multiplies them",
+     0},
+    {"stages", KEY_STAGES, NULL, 0, "Say where the time of the fastest call went", 0},
+    {"json", KEY_JSON, NULL, 0, "Write one JSON object a line", 0},
+    {0},
+};
+
+#define MAX_SWEEPS 8
+
+struct reader {
+    struct bench_arguments *out;
+    const char *sweeps[MAX_SWEEPS];
+    int num_sweeps;
+};
+
+static void sweep(struct argp_state *state, struct reader *r)
+{
+    struct problem_error error;
+    for (int i = 0; i < r->num_sweeps; i++) {
+        if (sweep_problems(&r->out->problems, r->sweeps[i], &error)) continue;
+        problems_show_error(state->name, &error);
+        if (error.failed) exit(CLI_FAILURE);
+        argp_state_help(state, stderr, ARGP_HELP_STD_ERR);
+    }
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct reader *r = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        for (int i = 0; i < 2; i++) state->child_inputs[i] = &r->out->problems;
+        return 0;
+    case KEY_SWEEP:
+        if (r->num_sweeps == MAX_SWEEPS) argp_error(state, "more than %d sweeps", MAX_SWEEPS);
+        r->sweeps[r->num_sweeps++] = arg;
+        return 0;
+    case KEY_STAGES: r->out->stages = 1; return 0;
+    case KEY_JSON: r->out->json = 1; return 0;
+    case ARGP_KEY_END: sweep(state, r); return 0; /* the children have ended before */
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static char *help_filter(int key, const char *text, void *input)
+{
+    (void)input;
+    char *whole;
+    if (key != ARGP_KEY_HELP_POST_DOC) return (char *)(uintptr_t)text;
+    return asprintf(&whole, "%s%s", problems_help, text) < 0 ? NULL : whole;
+}
+
+void bench_parse(int argc, char **argv, struct bench_arguments *arguments)
+{
+    static const struct argp_child children[] = {
+        {&problems_argp, 0, NULL, 0}, {&problems_run_argp, 0, NULL, 0}, {0}};
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .children = children,
+        .help_filter = help_filter,
+        .args_doc = "[DESCRIPTOR...]",
+        .doc =
+            "Checks and times convolutions, written as benchdnn writes them.\v"
+            "Examples:\n"
+            "  convop bench ic16ih7oc32kh3ph1\n"
+            "  convop bench --mode=CP --dir=FWD_D,BWD_D,BWD_W --tag=nhwc \\\n"
+            "      g32mb1ic32ih112oc32kh3sh2ph1n\"mbv1:dw2\"\n"
+            "  convop bench --impl=all --dt=f64 --json mb1ic3iw100oc4kw5\n"
+            "  convop bench --mode=P --batch=shapes_resnet_50 --match=kh3\n"
+            "  convop bench --mode=P --sweep=stride=1..4 --stages mb1ic3ih227oc96kh11\n\n"
+            "A check compares with plain loops, on small integers whose sums are exact: the result "
+            "must be equal, of 16-bit types the exact sum rounded once. MS is the fastest call. "
+            "The "
+            "limit is the larger of flops by the measured peak and bytes by the measured "
+            "bandwidth. --stages adds up the time of all threads; what its clock costs is in it. "
+            "Batch files' options that were left out are listed at the end; with --json, on "
+            "stderr. "
+            "Exit status: 1 if a check fails or no problem could run, 2 for wrong usage.",
+    };
+    problems_init(&arguments->problems);
+    arguments->problems.takes_run = 1;
+    struct reader r = {.out = arguments};
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &r);
+}

@@ -1,0 +1,102 @@
+/* Results for programs: one JSON object a line. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/bench/bench.h"
+#include "tools/json.h"
+
+/* A number that was measured, or null. */
+static void measured(const char *key, double value)
+{
+    json_key(key, 0);
+    if (value > 0)
+        printf("%.6g", value);
+    else
+        fputs("null", stdout);
+}
+
+static void text_member(const char *key, const char *text)
+{
+    json_key(key, 0);
+    json_string(text);
+}
+
+static const char *choice_name(int choice)
+{
+    static const char *const names[] = {
+        [CONVOP_CHOICE_NONE] = NULL,           [CONVOP_CHOICE_FORCED] = "forced",
+        [CONVOP_CHOICE_CACHED] = "cached",     [CONVOP_CHOICE_ESTIMATED] = "estimated",
+        [CONVOP_CHOICE_MEASURED] = "measured",
+    };
+    return (unsigned)choice < sizeof names / sizeof names[0] ? names[choice] : NULL;
+}
+
+/* "stride=2 mb=1" as {"stride": 2, "mb": 1}. */
+static void print_swept(const char *swept)
+{
+    json_key("sweep", 0);
+    putchar('{');
+    for (int first = 1; *swept; first = 0) {
+        char key[32];
+        long long value = 0;
+        int length = 0;
+        if (sscanf(swept, "%31[^=]=%lld%n", key, &value, &length) != 2) break;
+        json_key(key, first);
+        printf("%lld", value);
+        swept += length;
+        swept += strspn(swept, " ");
+    }
+    putchar('}');
+}
+
+static void print_stages(const struct times *t)
+{
+    json_key("stages", 0);
+    putchar('[');
+    for (int i = 0; i < CONVOP_STAGE_COUNT; i++) {
+        fputs(i ? ", {" : "{", stdout);
+        json_key("name", 1);
+        json_string(t->stages[i].name);
+        json_key("ms", 0);
+        printf("%.6g", t->stages[i].ms);
+        json_key("count", 0);
+        printf("%llu}", (unsigned long long)t->stages[i].count);
+    }
+    putchar(']');
+}
+
+void report_json(const struct bench_arguments *a, const struct bench_case *c,
+                 const struct result *r)
+{
+    const struct problem *p = c->problem;
+    const struct descriptor *d = &p->descriptor;
+    char text[1024];
+    putchar('{');
+    json_key("name", 1);
+    snprintf(text, sizeof text, "%.*s", d->name_length, d->name);
+    json_string(d->name_length ? text : p->text);
+    descriptor_format(d, text, sizeof text);
+    text_member("problem", text);
+    text_member("dir", direction_name(c->direction));
+    text_member("dt", report_type(c));
+    text_member("tag", report_tag(c));
+    measured("threads", r->threads);
+    json_key("prepared", 0);
+    fputs(p->settings.prepared ? "true" : "false", stdout);
+    if (p->swept[0]) print_swept(p->swept);
+    text_member("impl", r->impl[0] ? r->impl : NULL);
+    text_member("choice", choice_name(r->choice));
+    measured("ms", r->times.ms);
+    measured("median_ms", r->times.median_ms);
+    measured("gflops", r->gflops);
+    measured("limit_ms", r->limit_ms);
+    if (a->stages && r->times.ms > 0) print_stages(&r->times);
+    json_key("ok", 0);
+    fputs(r->outcome == PASSED ? "true" : r->outcome == FAILED ? "false" : "null", stdout);
+    text_member("outcome", outcome_name(r->outcome));
+    if (r->why[0]) text_member("why", r->why);
+    puts("}");
+    if (r->outcome != FAILED) return;
+    fputs("convop: repeat: ", stderr);
+    repeat_command(stderr, c, r);
+}

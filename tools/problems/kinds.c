@@ -1,0 +1,97 @@
+/* Names of directions, types and layouts. */
+#include "tools/problems/kinds.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const char *const direction_names[NUM_DIRECTIONS] = {
+    [FWD_B] = "FWD_B", [FWD_D] = "FWD_D", [FWD_I] = "FWD_I",
+    [BWD_D] = "BWD_D", [BWD_W] = "BWD_W", [BWD_WB] = "BWD_WB",
+};
+
+#define MAX_NAMES 8
+
+static const char *const type_names[NUM_TYPES][MAX_NAMES] = {
+    [F32] = {"f32", "f32:f32:f32", "f32_wino"},
+    [F64] = {"f64", "f64:f64:f64"},
+    [F16] = {"f16", "f16:f16:f16", "f16f16f16"},
+    [BF16] = {"bf16", "bf16:bf16:bf16", "bf16bf16bf16"},
+};
+
+static const char *const tag_names[NUM_TAGS][MAX_NAMES] = {
+    [NCHW] = {"nchw", "ncw", "ncdhw", "abx", "abc", "abcd", "abcde"},
+    [NHWC] = {"nhwc", "nwc", "ndhwc", "axb", "acb", "acdb", "acdeb"},
+};
+
+const char *direction_name(enum direction direction)
+{
+    return direction_names[direction];
+}
+
+const char *type_name(enum type type)
+{
+    return type_names[type][0];
+}
+
+const char *tag_name(enum tag tag)
+{
+    return tag_names[tag][0];
+}
+
+static int is_among(const char *name, const char *const names[MAX_NAMES])
+{
+    for (int i = 0; i < MAX_NAMES && names[i]; i++)
+        if (strcasecmp(name, names[i]) == 0) return 1;
+    return 0;
+}
+
+int find_direction(const char *name)
+{
+    for (int i = 0; i < NUM_DIRECTIONS; i++)
+        if (strcasecmp(name, direction_names[i]) == 0) return i;
+    return -1;
+}
+
+int find_type(const char *name)
+{
+    for (int i = 0; i < NUM_TYPES; i++)
+        if (is_among(name, type_names[i])) return i;
+    return -1;
+}
+
+int find_tag(const char *name)
+{
+    for (int i = 0; i < NUM_TAGS; i++)
+        if (is_among(name, tag_names[i])) return i;
+    return -1;
+}
+
+convop_conv_direction library_direction(enum direction direction)
+{
+    switch (direction) {
+    case BWD_D: return CONVOP_BWD_D;
+    case BWD_W:
+    case BWD_WB: return CONVOP_BWD_W;
+    default: return CONVOP_FWD;
+    }
+}
+
+int direction_has_bias(enum direction direction)
+{
+    return direction == FWD_B || direction == BWD_WB;
+}
+
+DLDataType type_dtype(enum type type)
+{
+    switch (type) {
+    case F64: return (DLDataType){kDLFloat, 64, 1};
+    case F16: return (DLDataType){kDLFloat, 16, 1};
+    case BF16: return (DLDataType){kDLBfloat, 16, 1};
+    default: return (DLDataType){kDLFloat, 32, 1};
+    }
+}
+
+size_t type_bytes(enum type type)
+{
+    return type_dtype(type).bits / 8u;
+}
