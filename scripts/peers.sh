@@ -1,8 +1,9 @@
 #!/bin/sh
-# Installs the libraries that convop is compared with (tests/peers), each into a virtual environment
-# of its own outside of the tree, so that they are kept from checkout to checkout:
+# Installs the libraries that convop is compared with (tests/peers) and those that it is embedded in
+# (tests/hosts), each into a virtual environment of its own outside of the tree, so that they are
+# kept from checkout to checkout:
 # ${CONVOP_VENVS:-~/.cache/convop/venvs}/NAME, about 5 GB in all, most of them PyTorch's.
-#     scripts/peers.sh [NAME...]     torch onnxruntime mxnet jax, by default all; "none" is none
+#     scripts/peers.sh [NAME...]     python torch onnxruntime mxnet jax tvm, by default all; "none" is none
 # What is complete already costs nothing. Exits with 77 if something could not be had.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -42,6 +43,8 @@ install() {
         return 1
     fi
     cp "$wanted" "$venv/installed.txt"
+    # Adapters are built where the headers of their frameworks are: configured folders look again.
+    touch -c meson.build
     say "$name is there: $(du -sh "$venv" | cut -f1), $(($(date +%s) - start)) s"
 }
 
@@ -56,7 +59,7 @@ exec 9>"$folder/.lock"
 flock 9
 
 status=0
-for name in ${*:-onnxruntime mxnet jax torch}; do
+for name in ${*:-python onnxruntime mxnet jax tvm torch}; do
     install "$name" || status=77
 done
 exit $status

@@ -4,19 +4,22 @@
 # nothing of the network. Can be run again.
 set -eu
 
-# What each is for: the compiler and its C library, meson and ninja, pkg-config; the DLPack header;
-# cmocka (the C tests); OpenBLAS, which the library opens at run time where it is found.
-packages="gcc libc6-dev pkg-config meson ninja-build python3 libdlpack-dev libcmocka-dev
-    libopenblas0-pthread"
+# What each is for: the compiler and its C library, meson and ninja, pkg-config; Python with its headers
+# (the extension of the package); the DLPack header;
+# xxhash (a header too: the checksums of the tuning cache); cmocka (the C tests); OpenBLAS, which the
+# library opens at run time where it is found.
+packages="gcc libc6-dev pkg-config meson ninja-build python3-dev libdlpack-dev libxxhash-dev
+    libcmocka-dev libopenblas0-pthread"
 case ${1-build} in
 build) ;;
 demo) # TurboJPEG and libpng (record files of images), venv (the digits, the plot).
     packages="$packages libturbojpeg0-dev libpng-dev python3-venv"
     ;;
 test) # The second compiler with its sanitizers, C++ for the headers, nm and readelf, setarch,
-    # jansson (the cases), TurboJPEG and libpng (record files of images; the library needs neither).
+    # jansson (the cases), cmake (programs that find the library by it), TurboJPEG and libpng (record
+    # files of images; the library needs neither).
     packages="$packages g++ clang libclang-rt-14-dev clang-format binutils util-linux
-        libjansson-dev libturbojpeg0-dev libpng-dev python3-venv"
+        libjansson-dev cmake libturbojpeg0-dev libpng-dev python3-venv"
     ;;
 *)
     echo "usage: scripts/setup.sh [build|demo|test]" >&2

@@ -1,0 +1,73 @@
+"""The frame of a contender: a process that prepares problems and times blocks of calls on request.
+
+compare.py writes a request a line to its input and reads an answer a line:
+
+    {"do": "prepare", "problem": {...}, "direction": "FWD"}    -> {"variants": ["nchw", ...]}
+    {"do": "time", "variant": "nchw", "discard": 2, "calls": 5} -> {"ms": [...], "note": "..."}
+
+FWD computes dst; BWD computes diff_src and diff_weights. A contender gives a dictionary of functions
+without arguments, one for each variant, that compute once. What it cannot do it leaves out.
+"""
+import gc
+import json
+import os
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from problems import Problem  # noqa: E402
+
+
+def tensors(problem, seed=0):
+    """src, weights, diff_dst as float32 arrays of modest values, NC*."""
+    import numpy as np
+    r = np.random.default_rng(seed)
+    return [r.uniform(-1, 1, shape).astype(np.float32) for shape in problem.shapes()]
+
+
+def to_last(array):
+    """NC* to N*C, compact."""
+    import numpy as np
+    return np.ascontiguousarray(np.moveaxis(array, 1, -1))
+
+
+def serve(version, variants_of, note=lambda variant: ""):
+    """variants_of(problem, direction) gives the dictionary of functions."""
+    # What a library prints must not come between the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def answer(**values):
+        answers.write(json.dumps(values) + "\n")
+        answers.flush()
+
+    answer(version=version)
+    variants = {}
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["do"] == "prepare":
+            variants = {}
+            gc.collect()
+            fields = {k: tuple(v) if isinstance(v, list) else v
+                      for k, v in request["problem"].items()}
+            try:
+                variants = variants_of(Problem(**fields), request["direction"])
+                answer(variants=list(variants))
+            except Exception as error:  # the contender cannot do it, and says why
+                answer(variants=[], why=f"{type(error).__name__}: {error}"[:300])
+            continue
+        run, ms = variants[request["variant"]], []
+        gc.disable()
+        for i in range(-request["discard"], request["calls"]):
+            start = time.perf_counter()
+            run()
+            end = time.perf_counter()
+            if i >= 0:
+                ms.append((end - start) * 1e3)
+        gc.enable()
+        answer(ms=ms, note=note(request["variant"]))
+
+
+def threads():
+    return int(os.environ["CONTENDER_THREADS"])

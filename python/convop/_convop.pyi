@@ -1,0 +1,30 @@
+# The functions of the extension. An array is any object with __dlpack__; what comes out is of the kind
+# of what went in.
+from typing import Any, Literal, Optional, Sequence, Tuple, TypeVar, Union
+
+_Array = TypeVar("_Array")
+_Sizes = Union[int, Sequence[int], None]
+_Padding = Union[int, Sequence[int], Sequence[Tuple[int, int]]]
+_Request = Optional[Literal["write", "add", "null"]]
+_Layout = Optional[Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"]]
+# The exchange API of convop.Array, a capsule.
+exchange_api: Any
+
+_Tune = Optional[Literal["off", "limited_workspace", "fastest"]]
+
+def conv_forward(
+    x: _Array, w: Any, b: Any = None, *,
+    out: Any = None, request: _Request = "write",
+    kernel: _Sizes = None, stride: _Sizes = 1, dilate: _Sizes = 1, pad: _Padding = 0,
+    num_filter: Optional[int] = None, num_group: int = 1, layout: _Layout = None,
+    workspace: int = 1024, workspace_bytes: Optional[int] = None,
+    cudnn_tune: _Tune = None, cudnn_off: bool = False, depthwise_conv_off: bool = False,
+) -> _Array: ...
+def conv_backward(
+    dy: Any, x: Any, w: Any, b: Any = None, *,
+    grad_req: Union[_Request, Sequence[_Request]] = "write", out: Optional[Sequence[Any]] = None,
+    kernel: _Sizes = None, stride: _Sizes = 1, dilate: _Sizes = 1, pad: _Padding = 0,
+    num_filter: Optional[int] = None, num_group: int = 1, layout: _Layout = None,
+    workspace: int = 1024, workspace_bytes: Optional[int] = None,
+    cudnn_tune: _Tune = None, cudnn_off: bool = False, depthwise_conv_off: bool = False,
+) -> Tuple[Any, Any, Any]: ...

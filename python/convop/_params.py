@@ -1,0 +1,110 @@
+"""Parameters of operators: from Python's values to the text or the struct that the library takes."""
+import functools
+import operator as _operator
+
+from . import _errors
+from ._registry import Operator
+from ._structs import ConvParams, Tuple
+
+_TUPLE = 5
+
+
+def text(value):
+    """The text form of a parameter's value."""
+    if value is None or isinstance(value, (bool, str)):
+        return str(value)
+    if isinstance(value, (tuple, list)):
+        return "(" + "".join(f"{_operator.index(entry)}," for entry in value) + ")"
+    try:
+        return str(_operator.index(value))
+    except TypeError:
+        return repr(float(value))
+
+
+def texts(operator, given, axes):
+    """All parameters as text. A single number for a tuple holds for each of the spatial axes."""
+    result = {}
+    for name, value in given.items():
+        field = operator.fields.get(name)
+        if field is None:
+            raise _errors.ArgumentError(
+                f"{operator.name}: there is no parameter {name}; it has "
+                f"{', '.join(operator.fields) or 'none'}")
+        try:
+            if field.kind == _TUPLE and hasattr(value, "__index__"):
+                value = (value,) * max(axes, 1)
+            result[name] = text(value)
+        except (TypeError, ValueError):
+            raise _errors.ArgumentError(
+                f"{operator.name}: {name}={value!r} is neither number, text nor a tuple of "
+                "integers") from None
+    return result
+
+
+def split_pad(pad):
+    """Padding as two tuples, begin and end, or as given and None where both are the same."""
+    try:
+        pairs = [tuple(pair) for pair in pad]
+    except TypeError:
+        return pad, None
+    if isinstance(pad, str) or not pairs:
+        return pad, None
+    if any(len(pair) != 2 for pair in pairs):
+        raise _errors.InvalidError(f"Convolution: pad={pad!r}: pairs of begin and end, or integers")
+    return tuple(zip(*pairs))
+
+
+def _conv_struct(ndim, given):
+    if not 3 <= ndim <= 5:
+        raise _errors.InvalidError(
+            f"Convolution: weight has {ndim} dimensions, allowed are 3 to 5")
+    axes = ndim - 2
+    if given.get("num_filter") == 0:
+        raise _errors.InvalidError("Convolution: num_filter=0, allowed is 1 and more")
+    workspace_bytes = given.pop("workspace_bytes", None)
+    begin, end = split_pad(given.pop("pad", 0))
+    convolution = Operator("Convolution")
+    known = dict(given, pad=begin)
+    # Both are required and may not be 0; what is left out follows from the weights.
+    for name, stand_in in (("kernel", (1,) * axes), ("num_filter", None)):
+        if known.get(name) is None:
+            known[name] = stand_in or _lenient_filters(known)
+    parsed = convolution.parse(texts(convolution, known, axes))
+    params = ConvParams.from_buffer(parsed)
+    if end is not None:
+        params.pad_end = Tuple(len(end), tuple(map(_operator.index, end)))
+    if given.get("kernel") is None:
+        params.kernel = Tuple()
+    if given.get("num_filter") is None:
+        params.num_filter = 0
+    if workspace_bytes is not None:
+        params.workspace_bytes = workspace_bytes
+    return params
+
+
+def _lenient_filters(known):
+    """A number of filters that num_group divides."""
+    groups = known.get("num_group", 1)
+    return groups if hasattr(groups, "__index__") and groups > 0 else 1
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def conv_params(ndim, **given):
+    """The bytes of a convop_conv_params for weights of so many dimensions. kernel.len is 0 and
+    num_filter is 0 where they follow from the weights."""
+    return bytes(_conv_struct(ndim, given))
+
+
+def _from_shapes(operator, views):
+    """Parameters that follow from the weights, by their names."""
+    weights = views[1].shape if len(views) > 1 else ()
+    if operator.name == "FullyConnected" and weights:
+        yield "num_hidden", weights[0]
+    if "no_bias" in operator.fields and not operator.name.startswith("_"):
+        yield "no_bias", len(views) < operator.struct.max_inputs
+
+
+def operator_texts(operator, given, views):
+    """All parameters of an operator as text, with what follows from its inputs."""
+    axes = views[0].tensor.ndim - 2
+    return texts(operator, {**dict(_from_shapes(operator, views)), **given}, axes)

@@ -1,0 +1,134 @@
+"""An array for the time of a call, through ctypes: what python/ext/borrow.c does in C."""
+import ctypes as c
+import sys
+
+from . import _arrays, _errors
+from ._structs import READ_ONLY, DLTensor, Managed, Versioned
+
+_set_name = c.PYFUNCTYPE(c.c_int, c.py_object, c.c_char_p)(("PyCapsule_SetName", c.pythonapi))
+_is_valid = c.PYFUNCTYPE(c.c_int, c.py_object, c.c_char_p)(("PyCapsule_IsValid", c.pythonapi))
+_get_pointer = c.PYFUNCTYPE(c.c_void_p, c.py_object, c.c_char_p)(
+    ("PyCapsule_GetPointer", c.pythonapi))
+# A capsule keeps the address of its name.
+_KINDS = ((b"dltensor_versioned", b"used_dltensor_versioned", Versioned),
+          (b"dltensor", b"used_dltensor", Managed))
+
+
+def _plain(array, name):
+    """The array without PyTorch's marks, which DLPack cannot carry; or a refusal."""
+    if getattr(array, "requires_grad", False) is True:
+        if sys.modules["torch"].is_grad_enabled():
+            raise _errors.ExchangeError(
+                f"{name}: the tensor requires a gradient, which is lost here: use convop.torch, "
+                "tensor.detach() or torch.no_grad()")
+        array = array.detach()
+    is_neg = getattr(array, "is_neg", None)
+    if is_neg is not None and is_neg() is True:
+        raise _errors.ExchangeError(
+            f"{name}: the tensor's sign is still to be turned: use tensor.resolve_neg()")
+    return array
+
+
+def _stream(array):
+    """What is on a GPU must be ready on CUDA's legacy default stream, where calls are made."""
+    device = getattr(array, "__dlpack_device__", None)
+    return {"stream": 1} if device and device()[0] in (2, 13) else {}
+
+
+def _capsule(array, name):
+    array = _plain(array, name)
+    try:
+        stream = _stream(array)
+        try:
+            return array.__dlpack__(max_version=(1, 3), **stream)
+        except TypeError:
+            return array.__dlpack__(**stream)
+    except Exception as cause:
+        raise _errors.refused(name, array, cause) from cause
+
+
+class View:
+    """The tensor of an array, until close()."""
+
+    def __init__(self, array, name, writable=False):
+        self._managed = None
+        capsule = _capsule(array, name)
+        for unused, used, kind in _KINDS:
+            if _is_valid(capsule, unused):
+                self._managed = c.cast(_get_pointer(capsule, unused), c.POINTER(kind))
+                _set_name(capsule, used)
+                break
+        else:
+            raise _errors.ExchangeError(
+                f"{name}: __dlpack__() answered with something that is no unused DLPack capsule")
+        if kind is Versioned:
+            self._check(name, writable)
+        self.tensor = self._managed.contents.tensor
+
+    def _check(self, name, writable):
+        managed, problem = self._managed.contents, None
+        if managed.major != 1:
+            problem = f"DLPack {managed.major}.{managed.minor}, allowed is version 1"
+        elif writable and managed.flags & READ_ONLY:
+            problem = "the array is read-only"
+        if problem:
+            self.close()
+            raise _errors.ExchangeError(f"{name}: {problem}")
+
+    def close(self):
+        """Gives the tensor back, once."""
+        managed, self._managed = self._managed, None
+        if managed and managed.contents.deleter:
+            managed.contents.deleter(managed)
+
+    @property
+    def shape(self):
+        return tuple(self.tensor.shape[:self.tensor.ndim])
+
+    @property
+    def dtype(self):
+        return self.tensor.code, self.tensor.bits
+
+    def layout(self):
+        """All that the tensor is but its address."""
+        tensor = self.tensor
+        strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else None
+        return self.shape, strides, self.dtype, tensor.device_type, tensor.device_id
+
+
+class Views:
+    """Views that are closed together: `with Views() as views: views.take(array, name)`."""
+
+    def __init__(self):
+        self._taken = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for view in self._taken:
+            view.close()
+
+    def take(self, array, name, writable=False):
+        """The view of an array; None for None."""
+        if array is None:
+            return None
+        view = View(array, name, writable)
+        self._taken.append(view)
+        return view
+
+    def new(self, like, like_view, shape, dtype=None):
+        """A new array of the kind of `like`: the array to write to, and its view."""
+        code, bits = dtype or like_view.dtype
+        array = _arrays.allocate(like, shape, code, bits, like_view.tensor.device_type)
+        return array, self.take(array, "out", True)
+
+
+def pointers(views):
+    """DLTensor *const * of views, NULL where there is none."""
+    return (c.POINTER(DLTensor) * len(views))(
+        *(c.pointer(view.tensor) if view else None for view in views))
+
+
+def pointer(view):
+    return c.byref(view.tensor) if view else None

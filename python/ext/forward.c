@@ -1,0 +1,140 @@
+/* conv_forward. */
+#include "python/ext/ext.h"
+
+const char cvp_py_conv_forward_doc[] =
+    "conv_forward(x, w, b=None, *, out=None, request='write', " CVP_PY_CONV_SIGNATURE
+    "Convolution in one, two or three dimensions.\n\n"
+    "    y[n][o][i] = b[o] + sum over c, k of x[n][c][i * stride + k * dilate - pad] * "
+    "w[o][c][k]\n\n"
+    "    layout   x and y          w\n"
+    "    NCHW     mb, ic, h, w     oc, ic / num_group, kh, kw\n"
+    "    NHWC     mb, h, w, ic     oc, kh, kw, ic / num_group\n\n"
+    "b has shape (oc,) or is None. All have one dtype: float16, bfloat16, float32 or float64.\n"
+    "Returns y, a new array of the kind of x; or out, which is then written to. request is\n"
+    "\"write\", \"add\" (to what is in out) or \"null\" (nothing is "
+    "done).\n\n" CVP_PY_CONV_PARAMETERS;
+
+static const struct cvp_py_signature signature = {"conv_forward", {"x", "w", "b"}, 3, 2, "request"};
+
+/* Sizes beyond which the short sum below might overflow. */
+#define MOST ((int64_t)1 << 40)
+
+static int one_axis(const convop_conv_params *p, int i, int64_t size, int64_t *out)
+{
+    int64_t begin = p->pad_begin.len ? p->pad_begin.at[i] : 0;
+    int64_t end = p->pad_end.len ? p->pad_end.at[i] : 0;
+    int64_t stride = p->stride.len ? p->stride.at[i] : 1;
+    int64_t dilate = p->dilate.len ? p->dilate.at[i] : 1;
+    int64_t kernel = p->kernel.at[i];
+    if (size > MOST || begin > MOST || end > MOST || kernel > MOST / 2 || dilate > MOST / kernel)
+        return 0;
+    int64_t room = size + begin + end - dilate * (kernel - 1) - 1;
+    *out = room / stride + 1;
+    return room >= 0;
+}
+
+/* The shape of dst; 0 where this short way finds none. */
+static int dst_shape(const convop_conv_params *p, const DLTensor *src, int64_t *shape)
+{
+    int axes = p->kernel.len, last = p->layout != 0 && p->layout % 2 == 0;
+    const convop_tuple *tuples[] = {&p->stride, &p->dilate, &p->pad_begin, &p->pad_end};
+    if (src->ndim != axes + 2) return 0;
+    for (int i = 0; i < 4; i++)
+        if (tuples[i]->len && tuples[i]->len != axes) return 0;
+    shape[0] = src->shape[0];
+    shape[last ? axes + 1 : 1] = p->num_filter;
+    for (int i = 0; i < axes; i++)
+        if (!one_axis(p, i, src->shape[i + (last ? 1 : 2)], &shape[i + (last ? 1 : 2)])) return 0;
+    return 1;
+}
+
+static convop_shape shape_of(const DLTensor *tensor)
+{
+    convop_shape shape = {.ndim = tensor->ndim};
+    for (int i = 0; i < tensor->ndim && i < CONVOP_MAX_DIMS; i++) shape.dim[i] = tensor->shape[i];
+    return shape;
+}
+
+/* The same from the library, which says why there is none. */
+static int ask_dst_shape(const convop_conv_params *p, const DLTensor *src, const DLTensor *weights,
+                         const DLTensor *bias, int64_t *shape)
+{
+    convop_shape in[3] = {shape_of(src), shape_of(weights)}, out = {.ndim = -1};
+    if (bias) in[2] = shape_of(bias);
+    const convop_op *op;
+    convop_status status = convop_op_find("Convolution", &op);
+    if (status == CONVOP_OK) status = convop_infer(op, p, bias ? 3 : 2, in, 1, &out, NULL, NULL);
+    convop_op_release(&op);
+    if (status != CONVOP_OK) {
+        cvp_py_raise(status);
+        return -1;
+    }
+    for (int i = 0; i < out.ndim; i++) shape[i] = out.dim[i];
+    return 0;
+}
+
+/* Multiply-adds below which the GIL is kept: to give it back and take it again costs as much. */
+#define SMALL 4096
+
+static int is_small(const DLTensor *weights, const DLTensor *dst)
+{
+    double work = 1;
+    for (int i = 0; i < dst->ndim; i++) work *= (double)dst->shape[i];
+    for (int i = 1; i < weights->ndim; i++) work *= (double)weights->shape[i];
+    return work < SMALL;
+}
+
+static convop_status run(const convop_conv_params *p, const DLTensor *src, const DLTensor *weights,
+                         const DLTensor *bias, DLTensor *dst, convop_request request)
+{
+    if (is_small(weights, dst))
+        return convop_conv_forward(p, src, weights, bias, dst, request, NULL);
+    PyThreadState *state = PyEval_SaveThread();
+    convop_status status = convop_conv_forward(p, src, weights, bias, dst, request, NULL);
+    PyEval_RestoreThread(state);
+    return status;
+}
+
+static PyObject *compute(const struct cvp_py_arguments *a, convop_request request,
+                         struct cvp_py_view *views)
+{
+    struct cvp_py_output output = {0};
+    convop_conv_params p;
+    const DLTensor *src = &views[0].tensor, *weights = &views[1].tensor;
+    const DLTensor *bias = a->array[2] ? &views[2].tensor : NULL;
+    int64_t shape[CONVOP_MAX_DIMS] = {0};
+    if (cvp_py_conv_params(a, weights, bias != NULL, &p)) return NULL;
+    if (!a->out && !dst_shape(&p, src, shape) && ask_dst_shape(&p, src, weights, bias, shape))
+        return NULL;
+    if (cvp_py_output_begin(a->out, "out", a->array[0], src, src->ndim, shape, &output))
+        return NULL;
+    convop_status status = run(&p, src, weights, bias, &output.view.tensor, request);
+    if (status == CONVOP_OK) return cvp_py_output_finish(&output);
+    cvp_py_raise(status);
+    cvp_py_output_drop(&output);
+    return NULL;
+}
+
+PyObject *cvp_py_conv_forward(PyObject *self, PyObject *const *args, Py_ssize_t count,
+                              PyObject *kwnames)
+{
+    (void)self;
+    struct cvp_py_arguments a;
+    convop_request request = CONVOP_REQ_WRITE;
+    if (cvp_py_arguments_read(&signature, args, count, kwnames, &a) ||
+        (a.request && cvp_py_request(a.request, signature.request, &request)))
+        return NULL;
+    if (request == CONVOP_REQ_ADD && !a.out) {
+        PyErr_SetString(cvp_py.invalid_error, "conv_forward(): request=\"add\" needs out");
+        return NULL;
+    }
+    struct cvp_py_view views[3] = {0};
+    PyObject *result = NULL;
+    int taken = 0;
+    while (taken < 3 && (!a.array[taken] ||
+                         !cvp_py_borrow(a.array[taken], signature.arrays[taken], 0, &views[taken])))
+        taken++;
+    if (taken == 3) result = compute(&a, request, views);
+    for (int i = 0; i < taken; i++) cvp_py_release(&views[i]);
+    return result;
+}

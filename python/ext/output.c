@@ -1,0 +1,112 @@
+/* A new array of the same kind as another: by the exchange API where the type offers it, by
+ * numpy.empty for NumPy; for all others convop/_arrays.py knows a way. */
+#include <string.h>
+
+#include "python/ext/ext.h"
+
+static void set_error(void *context, const char *kind, const char *message)
+{
+    (void)context;
+    int memory = kind && strcmp(kind, "MemoryError") == 0;
+    PyErr_SetString(memory ? cvp_py.no_memory_error : cvp_py.exchange_error,
+                    message ? message : "the array's allocator failed");
+}
+
+static PyObject *shape_tuple(int ndim, const int64_t *shape)
+{
+    PyObject *tuple = PyTuple_New(ndim);
+    for (int i = 0; tuple && i < ndim; i++) {
+        PyObject *size = PyLong_FromLongLong(shape[i]);
+        if (!size || PyTuple_SetItem(tuple, i, size)) Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static PyObject *new_numpy(PyObject *empty, PyObject *like, int ndim, const int64_t *shape)
+{
+    PyObject *args[] = {shape_tuple(ndim, shape), PyObject_GetAttr(like, cvp_py.dtype)};
+    PyObject *array = NULL;
+    if (args[0] && args[1]) array = PyObject_VectorcallDict(empty, args, 2, NULL);
+    Py_XDECREF(args[0]);
+    Py_XDECREF(args[1]);
+    return array;
+}
+
+static PyObject *new_other(PyObject *like, const DLTensor *prototype, int ndim,
+                           const int64_t *shape)
+{
+    PyObject *sizes = shape_tuple(ndim, shape);
+    return PyObject_CallFunction(cvp_py.allocate, "ONiii", like, sizes, (int)prototype->dtype.code,
+                                 (int)prototype->dtype.bits, (int)prototype->device.device_type);
+}
+
+static int new_by_exchange(const DLTensor *prototype, int ndim, struct cvp_py_output *output)
+{
+    DLTensor wanted = *prototype;
+    wanted.ndim = ndim;
+    wanted.shape = output->shape;
+    wanted.strides = NULL;
+    wanted.byte_offset = 0;
+    wanted.data = NULL;
+    if (output->exchange->allocate(&wanted, &output->view.versioned, NULL, set_error)) {
+        output->view.versioned = NULL;
+        if (!PyErr_Occurred()) set_error(NULL, NULL, NULL);
+        return -1;
+    }
+    output->view.tensor = output->view.versioned->dl_tensor;
+    return 0;
+}
+
+int cvp_py_output_begin(PyObject *given, const char *name, PyObject *like,
+                        const DLTensor *prototype, int ndim, const int64_t *shape,
+                        struct cvp_py_output *output)
+{
+    *output = (struct cvp_py_output){0};
+    if (given) {
+        if (cvp_py_borrow(given, name, 1, &output->view)) return -1;
+        Py_INCREF(given);
+        output->object = given;
+        return 0;
+    }
+    struct cvp_py_type room;
+    const struct cvp_py_type *type = cvp_py_type_of(like, &room);
+    for (int i = 0; i < ndim; i++) output->shape[i] = shape[i];
+    output->exchange = type->exchange;
+    if (output->exchange) return new_by_exchange(prototype, ndim, output);
+    if (type->empty) {
+        output->object = new_numpy(type->empty, like, ndim, shape);
+    } else {
+        output->object = new_other(like, prototype, ndim, shape);
+        output->like = like;
+    }
+    if (!output->object || cvp_py_borrow(output->object, name, 1, &output->view)) {
+        cvp_py_output_drop(output);
+        return -1;
+    }
+    return 0;
+}
+
+PyObject *cvp_py_output_finish(struct cvp_py_output *output)
+{
+    PyObject *object = output->object;
+    if (output->exchange) {
+        void *made = NULL;
+        struct DLManagedTensorVersioned *tensor = output->view.versioned;
+        output->view.versioned = NULL; /* it is the other side's from here on */
+        object = output->exchange->to_object(tensor, &made) ? NULL : made;
+    }
+    cvp_py_release(&output->view);
+    if (output->like && object) {
+        PyObject *delivered = PyObject_CallFunction(cvp_py.deliver, "OO", output->like, object);
+        Py_DECREF(object);
+        object = delivered;
+    }
+    output->object = NULL;
+    return object;
+}
+
+void cvp_py_output_drop(struct cvp_py_output *output)
+{
+    cvp_py_release(&output->view);
+    Py_CLEAR(output->object);
+}
