@@ -1,31 +1,13 @@
 /* The list of kernel tables: instruction sets that this build has, by type. */
 #include "src/operator/batch_norm/kernels.h"
 
-#include "src/config.h"
+#include "src/common/isa_list.h"
 
-#define DECLARE(isa) extern const struct bn_kernels cvp_bn_f32_##isa, cvp_bn_f64_##isa;
-#define ENTRY(isa)                                                                                 \
-    {                                                                                              \
-        &cvp_bn_f32_##isa, &cvp_bn_f64_##isa                                                       \
-    }
+#define DECLARE(ISA, isa) extern const struct bn_kernels cvp_bn_f32_##isa, cvp_bn_f64_##isa;
+CVP_EACH_ISA(DECLARE)
 
-DECLARE(baseline)
-#if CVP_BUILD_AVX2
-DECLARE(avx2)
-#endif
-#if CVP_BUILD_AVX512
-DECLARE(avx512)
-#endif
-
-static const struct bn_kernels *const tables[CVP_ISA_COUNT][2] = {
-    [CVP_ISA_BASELINE] = ENTRY(baseline),
-#if CVP_BUILD_AVX2
-    [CVP_ISA_AVX2] = ENTRY(avx2),
-#endif
-#if CVP_BUILD_AVX512
-    [CVP_ISA_AVX512] = ENTRY(avx512),
-#endif
-};
+#define ENTRY(ISA, isa) [CVP_ISA_##ISA] = {&cvp_bn_f32_##isa, &cvp_bn_f64_##isa},
+static const struct bn_kernels *const tables[CVP_ISA_COUNT][2] = {CVP_EACH_ISA(ENTRY)};
 
 const struct bn_kernels *cvp_bn_kernels(int is_double, enum cvp_isa isa)
 {

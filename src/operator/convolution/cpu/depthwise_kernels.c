@@ -2,34 +2,15 @@
  * choose one. */
 #include <stdio.h>
 
-#include "src/config.h"
+#include "src/common/isa_list.h"
 #include "src/operator/convolution/cpu/depthwise.h"
 
-#define DECLARE(isa)                                                                               \
-    extern const struct cvp_dw_kernels cvp_dw_f32_##isa;                                           \
-    extern const struct cvp_dw_kernels cvp_dw_f64_##isa;
-#define ENTRY(isa)                                                                                 \
-    {                                                                                              \
-        &cvp_dw_f32_##isa, &cvp_dw_f64_##isa                                                       \
-    }
+#define DECLARE(ISA, isa) extern const struct cvp_dw_kernels cvp_dw_f32_##isa, cvp_dw_f64_##isa;
+CVP_EACH_ISA(DECLARE)
 
-DECLARE(baseline)
-#if CVP_BUILD_AVX2
-DECLARE(avx2)
-#endif
-#if CVP_BUILD_AVX512
-DECLARE(avx512)
-#endif
-
+#define ENTRY(ISA, isa) [CVP_ISA_##ISA] = {&cvp_dw_f32_##isa, &cvp_dw_f64_##isa},
 static const struct cvp_dw_kernels *const tables[CVP_ISA_COUNT][CVP_FLOAT_COUNT] = {
-    [CVP_ISA_BASELINE] = ENTRY(baseline),
-#if CVP_BUILD_AVX2
-    [CVP_ISA_AVX2] = ENTRY(avx2),
-#endif
-#if CVP_BUILD_AVX512
-    [CVP_ISA_AVX512] = ENTRY(avx512),
-#endif
-};
+    CVP_EACH_ISA(ENTRY)};
 
 const struct cvp_dw_kernels *cvp_dw_kernels(const convop_conv_problem *p)
 {
