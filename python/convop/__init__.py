@@ -13,12 +13,11 @@ are convop.Error. The manual is docs/python.md.
 """
 from . import _library
 from ._arrays import Array
-from ._backend import backend, conv_backward, conv_forward
+from ._backend import backend, conv_backward, conv_forward, invoke
 from ._errors import (ArgumentError, CancelledError, DeviceError, Error, ExchangeError, FileError,
                       InternalError, InvalidError, NoMemoryError, NotFoundError, StateError,
                       UnsupportedError)
 from ._explain import explain
-from ._invoke import invoke
 from ._prepare import prepare
 from ._registry import list_ops, load_plugin, op_info
 from ._settings import info, set, settings

@@ -1,34 +1,29 @@
 """convop.Array, the array of those who bring no kind of their own, and how a new array becomes one
 of another kind."""
 import ctypes as c
+import operator
 import sys
+from typing import Any, Callable, Dict, Iterable, Tuple
 
 from . import _errors, _library
-from ._structs import DataType, DLTensor, Managed, Versioned
+from ._structs import DataType, DLTensor
 
 _NAMES = {(0, 8): "int8", (0, 16): "int16", (0, 32): "int32", (0, 64): "int64", (1, 8): "uint8",
           (2, 16): "float16", (2, 32): "float32", (2, 64): "float64", (4, 16): "bfloat16"}
 _CODES = {name: code for code, name in _NAMES.items()}
 
-_DESTRUCTOR = c.CFUNCTYPE(None, c.c_void_p)
-_python = c.pythonapi
 _new_capsule = c.PYFUNCTYPE(c.py_object, c.c_void_p, c.c_char_p, c.c_void_p)(
-    ("PyCapsule_New", _python))
-_is_valid = c.PYFUNCTYPE(c.c_int, c.c_void_p, c.c_char_p)(("PyCapsule_IsValid", _python))
-_get_pointer = c.PYFUNCTYPE(c.c_void_p, c.c_void_p, c.c_char_p)(("PyCapsule_GetPointer", _python))
+    ("PyCapsule_New", c.pythonapi))
 
 
-def _destructor(name, kind):
-    """What a capsule does that nobody has used: it gives its tensor back."""
-    def destroy(capsule):
-        if _is_valid(capsule, name):
-            tensor = c.cast(_get_pointer(capsule, name), c.POINTER(kind))
-            tensor.contents.deleter(tensor)
-    return _DESTRUCTOR(destroy)
-
-
-_LEGACY, _VERSIONED = b"dltensor", b"dltensor_versioned"
-_destroy = {_LEGACY: _destructor(_LEGACY, Managed), _VERSIONED: _destructor(_VERSIONED, Versioned)}
+def export(array, versioned):
+    """The capsule of an Array. The extension has a better one: a capsule that nobody takes should give
+    its tensor back, but no Python function may be called then, as an exception may be on its way. So
+    here it keeps the memory of its array for ever."""
+    tensor = c.c_void_p()
+    _library.call("convop_to_dlpack_versioned" if versioned else "convop_to_dlpack", array._array,
+                  c.byref(tensor))
+    return _new_capsule(tensor, b"dltensor_versioned" if versioned else b"dltensor", None)
 
 
 class Array:
@@ -37,18 +32,30 @@ class Array:
 
     __slots__ = ("_array", "__weakref__")
 
-    def __init__(self, shape, dtype="float32"):
+    def __new__(cls, shape: Iterable[int], dtype: str = "float32"):
         """Zeros of this shape."""
-        if dtype not in _CODES:
+        if not isinstance(dtype, str) or dtype not in _CODES:
             raise _errors.InvalidError(f"Array: dtype={dtype!r}, allowed are {', '.join(_CODES)}")
-        self._array = c.c_void_p()
-        shape = tuple(shape)
-        _library.call("convop_array_create", None, DataType(*_CODES[dtype], 1), len(shape),
-                      (c.c_int64 * len(shape))(*shape), c.byref(self._array))
+        try:
+            sizes = tuple(map(operator.index, shape))
+        except TypeError:
+            raise _errors.ArgumentError(f"Array: shape={shape!r} is no tuple of integers") from None
+        if any(abs(size) >= 1 << 63 for size in sizes):
+            raise _errors.InvalidError(f"Array: shape={shape!r} does not fit into 64 bits")
+        address = c.c_void_p()
+        _library.call("convop_array_create", None, DataType(*_CODES[dtype], 1), len(sizes),
+                      (c.c_int64 * len(sizes))(*sizes), c.byref(address))
+        array = object.__new__(cls)
+        array._array = address
+        return array
 
-    def __del__(self):
-        if getattr(self, "_array", None):
-            _library.function("convop_array_release", None)(c.byref(self._array))
+    # At the end of the process the modules may be gone before the last array.
+    def __del__(self, release=_library.function("convop_array_release", None), byref=c.byref):
+        release(byref(self._array))
+
+    def __reduce__(self):
+        raise TypeError("convop.Array: it cannot be copied or pickled; numpy.from_dlpack() makes an "
+                        "array of it that can")
 
     def _tensor(self):
         view = _library.function("convop_array_view", c.POINTER(DLTensor))
@@ -59,12 +66,12 @@ class Array:
         return self._array.value
 
     @property
-    def shape(self):
+    def shape(self) -> Tuple[int, ...]:
         tensor = self._tensor()
         return tuple(tensor.shape[:tensor.ndim])
 
     @property
-    def dtype(self):
+    def dtype(self) -> str:
         """Its name: "float32"."""
         tensor = self._tensor()
         return _NAMES[tensor.code, tensor.bits]
@@ -79,12 +86,7 @@ class Array:
             raise BufferError(f"convop.Array: it is on the CPU, dl_device={dl_device} is not")
         if copy:
             raise BufferError("convop.Array: it is exported without a copy only")
-        versioned = max_version is not None and max_version[0] >= 1
-        name = _VERSIONED if versioned else _LEGACY
-        tensor = c.c_void_p()
-        _library.call("convop_to_dlpack_versioned" if versioned else "convop_to_dlpack",
-                      self._array, c.byref(tensor))
-        return _new_capsule(tensor, name, c.cast(_destroy[name], c.c_void_p))
+        return export(self, max_version is not None and max_version[0] >= 1)
 
     def __repr__(self):
         return f"convop.Array(shape={self.shape}, dtype={self.dtype!r})"
@@ -92,7 +94,7 @@ class Array:
 
 def adopt(address):
     """An Array for a convop_array, whose reference it takes over."""
-    array = Array.__new__(Array)
+    array = object.__new__(Array)
     array._array = c.c_void_p(address)
     return array
 
@@ -132,7 +134,7 @@ def _from_dlpack_of(kind):
 
 
 # Type: function that makes one of an Array. For libraries without a from_dlpack() of the usual form.
-makers = {}
+makers: Dict[type, Callable[["Array"], Any]] = {}
 
 
 def deliver(like, array):

@@ -9,6 +9,19 @@ _Request = Optional[Literal["write", "add", "null"]]
 _Layout = Optional[Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"]]
 # The exchange API of convop.Array, a capsule.
 exchange_api: Any
+_export: Any
+_of_status: Any
+
+class Prepared:
+    """An operator with its last inputs fixed; prepare() makes it."""
+    def __new__(cls, planner: Any) -> "Prepared": ...
+    def __call__(self, x: _Array, *inputs: Any, out: Any = None) -> Any: ...
+
+def invoke(
+    name: str, inputs: Sequence[Any], *,
+    out: Any = None, request: Union[_Request, Sequence[_Request]] = "write",
+    is_train: bool = False, **parameters: Any,
+) -> Any: ...
 
 _Tune = Optional[Literal["off", "limited_workspace", "fastest"]]
 

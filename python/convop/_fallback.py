@@ -1,6 +1,7 @@
 """conv_forward and conv_backward through ctypes, for Pythons that do not load the extension (those
 without a GIL, PyPy's kin) or where CONVOP_PYTHON_FALLBACK=1 asks for it. Slower, otherwise alike."""
 import ctypes as c
+import functools
 
 from . import _arrays, _errors, _library, _params
 from ._structs import ConvParams, Shape, Tuple
@@ -16,6 +17,31 @@ def request_number(request, keyword):
         raise _errors.InvalidError(
             f'{keyword} is {request!r}, allowed are "write", "add", "null"')
     return _REQUESTS[request]
+
+
+def arrays_first(required, needed, *names):
+    """For a function with these arrays first, some of which must be given, the first of them not as
+    None: refuses calls of another form as the extension does."""
+    def decorate(function):
+        @functools.wraps(function)
+        def call(*arrays, **keywords):
+            problem = None
+            if len(arrays) > len(names):
+                problem = "parameters are given by keyword; positional are only arrays"
+            for name in names[:len(arrays)]:
+                if name in keywords:
+                    problem = f"given twice: {name}"
+            for name in names[len(arrays):required]:
+                if not problem and name not in keywords:
+                    problem = f"missing argument {name}"
+            for name, array in [*zip(names, arrays), *keywords.items()]:
+                if not problem and array is None and name in names[:needed]:
+                    problem = f"{name} is None"
+            if problem:
+                raise _errors.ArgumentError(f"{function.__name__}(): {problem}")
+            return function(*arrays, **keywords)
+        return call
+    return decorate
 
 
 def complete_params(parameters, weights, has_bias):
@@ -49,6 +75,7 @@ def dst_shape(params, views):
     return tuple(output.dim[:output.ndim])
 
 
+@arrays_first(2, 2, "x", "w", "b")
 def conv_forward(x, w, b=None, *, out=None, request="write", **parameters):
     """Convolution in one, two or three dimensions: a new array of the kind of x, or out.
 
@@ -57,22 +84,33 @@ def conv_forward(x, w, b=None, *, out=None, request="write", **parameters):
     each axis, or pairs of begin and end), num_filter, num_group, layout, workspace,
     workspace_bytes, cudnn_tune, cudnn_off, depthwise_conv_off. docs/python.md says more.
     """
+    return convolve(x, w, b, out, request, parameters)
+
+
+def convolve(x, w, b, out, request, parameters):
+    """conv_forward() once it is known who is who."""
     number = request_number(request, "request")
     if number == 3 and out is None:
         raise _errors.InvalidError('conv_forward(): request="add" needs out')
     with Views() as views:
-        taken = [views.take(array, name) for array, name in ((x, "x"), (w, "w"), (b, "b"))]
+        taken = [views.take_if(array, name) for array, name in ((x, "x"), (w, "w"), (b, "b"))]
         params = complete_params(parameters, taken[1], b is not None)
-        if out is None:
+        result = dst = None
+        if number == 0 and out is None:
+            pass
+        elif out is None:
             result, dst = views.new(x, taken[0], dst_shape(params, taken))
         else:
             result, dst = out, views.take(out, "out", True)
         _library.call("convop_conv_forward", c.byref(params), *map(pointer, taken), pointer(dst),
                       number, None)
-    return _arrays.deliver(x, result) if out is None else out
+    return _arrays.deliver(x, result) if out is None and result is not None else out
 
 
 def _three(value, keyword):
+    if not isinstance(value, (tuple, list, type(None))):
+        raise _errors.ArgumentError(
+            f"conv_backward(): {keyword} is no tuple with one for each of x, w and b")
     values = tuple(value) if value is not None else (None,) * 3
     if len(values) != 3:
         raise _errors.InvalidError(
@@ -97,6 +135,7 @@ def _gradients(views, arrays, taken, requests, out):
             yield views.new(array, view, view.shape)
 
 
+@arrays_first(3, 1, "dy", "x", "w", "b")
 def conv_backward(dy, x, w, b=None, *, grad_req="write", out=None, **parameters):
     """The gradients by x, w and b, from the gradient dy by the output of conv_forward().
 
@@ -111,7 +150,7 @@ def conv_backward(dy, x, w, b=None, *, grad_req="write", out=None, **parameters)
     if b is None:
         requests[2] = 0
     with Views() as views:
-        taken = [views.take(array, name)
+        taken = [views.take_if(array, name)
                  for array, name in ((dy, "dy"), (x, "x"), (w, "w"), (b, "b"))]
         params = complete_params(parameters, taken[2] or taken[0], requests[2] != 0)
         pairs = list(_gradients(views, (x, w, b), taken[1:], requests, out))

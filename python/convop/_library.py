@@ -58,5 +58,17 @@ def call(name, *arguments):
     check(getattr(_handle, name)(*arguments))
 
 
+def text(value, what):
+    """A text for the library, whose texts end at a NUL: what it cannot hold is escaped."""
+    if not isinstance(value, str):
+        raise _errors.ArgumentError(f"{what} is of type {type(value).__name__}, want a text")
+    return value.encode(errors="backslashreplace").replace(b"\0", b"\\x00")
+
+
+def file_name(path):
+    """The same for a path."""
+    return os.fsencode(path).replace(b"\0", b"\\x00")
+
+
 def version():
     return _handle.convop_version_string().decode()

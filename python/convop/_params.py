@@ -1,5 +1,6 @@
 """Parameters of operators: from Python's values to the text or the struct that the library takes."""
 import functools
+import numbers
 import operator as _operator
 
 from . import _errors
@@ -54,12 +55,23 @@ def split_pad(pad):
     return tuple(zip(*pairs))
 
 
+def _whole(name, value):
+    """A size that goes into the struct as it is."""
+    try:
+        number = _operator.index(value)
+    except TypeError:
+        raise _errors.ArgumentError(f"Convolution: {name}={str(value)[:80]!r} is no integer") from None
+    if not 0 <= number < 1 << 63:
+        raise _errors.InvalidError(f"Convolution: {name}={number}, allowed is 0 to 2^63 - 1")
+    return number
+
+
 def _conv_struct(ndim, given):
     if not 3 <= ndim <= 5:
         raise _errors.InvalidError(
             f"Convolution: weight has {ndim} dimensions, allowed are 3 to 5")
     axes = ndim - 2
-    if given.get("num_filter") == 0:
+    if isinstance(given.get("num_filter"), int) and given["num_filter"] == 0:
         raise _errors.InvalidError("Convolution: num_filter=0, allowed is 1 and more")
     workspace_bytes = given.pop("workspace_bytes", None)
     begin, end = split_pad(given.pop("pad", 0))
@@ -72,39 +84,38 @@ def _conv_struct(ndim, given):
     parsed = convolution.parse(texts(convolution, known, axes))
     params = ConvParams.from_buffer(parsed)
     if end is not None:
-        params.pad_end = Tuple(len(end), tuple(map(_operator.index, end)))
+        params.pad_end = Tuple(len(end), tuple(_whole("pad", size) for size in end))
     if given.get("kernel") is None:
         params.kernel = Tuple()
     if given.get("num_filter") is None:
         params.num_filter = 0
     if workspace_bytes is not None:
-        params.workspace_bytes = workspace_bytes
+        params.workspace_bytes = _whole("workspace_bytes", workspace_bytes)
     return params
 
 
 def _lenient_filters(known):
     """A number of filters that num_group divides."""
     groups = known.get("num_group", 1)
-    return groups if hasattr(groups, "__index__") and groups > 0 else 1
+    return groups if isinstance(groups, numbers.Integral) and groups > 0 else 1
 
 
 @functools.lru_cache(maxsize=1024, typed=True)
-def conv_params(ndim, **given):
+def conv_params(ndim, /, **given):
     """The bytes of a convop_conv_params for weights of so many dimensions. kernel.len is 0 and
     num_filter is 0 where they follow from the weights."""
     return bytes(_conv_struct(ndim, given))
 
 
-def _from_shapes(operator, views):
-    """Parameters that follow from the weights, by their names."""
-    weights = views[1].shape if len(views) > 1 else ()
-    if operator.name == "FullyConnected" and weights:
-        yield "num_hidden", weights[0]
+def _from_shapes(operator, num_inputs, filters):
+    """Parameters that follow from the inputs, by their names."""
+    if operator.name == "FullyConnected" and filters >= 0:
+        yield "num_hidden", filters
     if "no_bias" in operator.fields and not operator.name.startswith("_"):
-        yield "no_bias", len(views) < operator.struct.max_inputs
+        yield "no_bias", num_inputs < operator.struct.max_inputs
 
 
-def operator_texts(operator, given, views):
-    """All parameters of an operator as text, with what follows from its inputs."""
-    axes = views[0].tensor.ndim - 2
-    return texts(operator, {**dict(_from_shapes(operator, views)), **given}, axes)
+def operator_texts(operator, given, num_inputs, ndim, filters):
+    """All parameters of an operator as text, with what follows from its inputs: how many there are,
+    the dimensions of the first, the first size of the second (-1: there is none)."""
+    return texts(operator, {**dict(_from_shapes(operator, num_inputs, filters)), **given}, ndim - 2)

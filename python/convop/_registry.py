@@ -6,6 +6,9 @@ from . import _library
 from ._errors import NotFoundError
 from ._structs import Op, Visible
 
+# The level of the operators that the library brings.
+BUILTIN = 10
+
 _KINDS = {1: "bool", 2: "int", 3: "float", 4: "enum", 5: "tuple", 6: "MiB"}
 
 
@@ -18,15 +21,15 @@ class Operator:
 
     def __init__(self, name):
         self.pointer = c.POINTER(Op)()
-        _library.call("convop_op_find", name.encode(), c.byref(self.pointer))
+        _library.call("convop_op_find", _library.text(name, "the operator's name"), c.byref(self.pointer))
         self.name = name
         self.struct = self.pointer.contents
         self.fields = {_text(field.name): field
                        for field in self.struct.fields[:self.struct.num_fields]}
 
-    def __del__(self):
-        if getattr(self, "pointer", None):
-            _library.function("convop_op_release", None)(c.byref(self.pointer))
+    # At the end of the process the modules may be gone before the last operator.
+    def __del__(self, release=_library.function("convop_op_release", None), byref=c.byref):
+        release(byref(self.pointer))
 
     def parse(self, texts):
         """The operator's typed struct, from parameters as text."""
@@ -40,7 +43,6 @@ class Operator:
         op = self.struct
         return (op.num_inputs(params) if op.num_inputs else op.max_inputs,
                 op.num_outputs(params) if op.num_outputs else op.max_outputs)
-
 
     def num_visible(self, params, num_outputs):
         """How many of the outputs a user wants to see, the first ones."""
@@ -56,7 +58,8 @@ class Operator:
 def text_arrays(texts):
     """Keys and values as the two arrays of C strings that calls take."""
     kind = c.c_char_p * len(texts)
-    return kind(*(key.encode() for key in texts)), kind(*(text.encode() for text in texts.values()))
+    return kind(*(_library.text(key, "a keyword") for key in texts)), kind(
+        *(_library.text(text, key) for key, text in texts.items()))
 
 
 def _describe_field(name, field):
@@ -108,6 +111,6 @@ def load_plugin(path):
     """Loads a plug-in, for the rest of the process. Its operators are then in list_ops() and
     convop.ops, its rows compete in conv_forward(). A path without a slash is one in this folder."""
     handle = c.c_void_p()
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     path = path if os.sep in path else os.path.join(".", path)
-    _library.call("convop_plugin_load", os.fsencode(path), c.byref(handle))
+    _library.call("convop_plugin_load", _library.file_name(path), c.byref(handle))

@@ -26,8 +26,8 @@ def set(**settings):
     for name, value in settings.items():
         if isinstance(value, bool):
             value = int(value)
-        text = None if value is None else str(value).encode()
-        _library.call("convop_set", name.encode(), text)
+        text = None if value is None else _library.text(str(value), name)
+        _library.call("convop_set", _library.text(name, "a setting"), text)
 
 
 def settings():

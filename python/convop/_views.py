@@ -3,7 +3,7 @@ import ctypes as c
 import sys
 
 from . import _arrays, _errors
-from ._structs import READ_ONLY, DLTensor, Managed, Versioned
+from ._structs import MOST_DIMS, READ_ONLY, DLTensor, Managed, Versioned
 
 _set_name = c.PYFUNCTYPE(c.c_int, c.py_object, c.c_char_p)(("PyCapsule_SetName", c.pythonapi))
 _is_valid = c.PYFUNCTYPE(c.c_int, c.py_object, c.c_char_p)(("PyCapsule_IsValid", c.pythonapi))
@@ -61,19 +61,30 @@ class View:
         else:
             raise _errors.ExchangeError(
                 f"{name}: __dlpack__() answered with something that is no unused DLPack capsule")
-        if kind is Versioned:
-            self._check(name, writable)
+        try:
+            if kind is Versioned:
+                self._check_version(name, writable)
+            self._check_shape(name)
+        except _errors.Error:
+            self.close()
+            raise
         self.tensor = self._managed.contents.tensor
 
-    def _check(self, name, writable):
-        managed, problem = self._managed.contents, None
+    def _check_version(self, name, writable):
+        managed = self._managed.contents
         if managed.major != 1:
-            problem = f"DLPack {managed.major}.{managed.minor}, allowed is version 1"
-        elif writable and managed.flags & READ_ONLY:
-            problem = "the array is read-only"
-        if problem:
-            self.close()
-            raise _errors.ExchangeError(f"{name}: {problem}")
+            raise _errors.ExchangeError(
+                f"{name}: DLPack {managed.major}.{managed.minor}, allowed is version 1")
+        if writable and managed.flags & READ_ONLY:
+            raise _errors.ExchangeError(f"{name}: the array is read-only")
+
+    def _check_shape(self, name):
+        """What is read here, before the library checks all of a tensor."""
+        tensor = self._managed.contents.tensor
+        if not 0 <= tensor.ndim <= MOST_DIMS or tensor.ndim and not tensor.shape:
+            raise _errors.InvalidError(f"{name} has ndim {tensor.ndim}"
+                                       f"{'' if tensor.shape else ' and no shape'}, want 0 to "
+                                       f"{MOST_DIMS}")
 
     def close(self):
         """Gives the tensor back, once."""
@@ -90,10 +101,28 @@ class View:
         return self.tensor.code, self.tensor.bits
 
     def layout(self):
-        """All that the tensor is but its address."""
+        """All that the tensor is but its address; strides are None if it is compact."""
         tensor = self.tensor
-        strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else None
-        return self.shape, strides, self.dtype, tensor.device_type, tensor.device_id
+        return (self.shape, None if self.is_compact else tuple(tensor.strides[:tensor.ndim]),
+                self.dtype, tensor.lanes, tensor.device_type, tensor.device_id)
+
+    @property
+    def is_compact(self):
+        """Without gaps, in the order of its axes."""
+        step, tensor = 1, self.tensor
+        for i in reversed(range(tensor.ndim if tensor.strides else 0)):
+            if tensor.shape[i] > 1 and tensor.strides[i] != step:
+                return False
+            step *= tensor.shape[i]
+        return True
+
+
+class Borrowed(View):
+    """A tensor that somebody else has taken and gives back."""
+
+    def __init__(self, address):
+        self._managed = None
+        self.tensor = DLTensor.from_address(address)
 
 
 class Views:
@@ -110,12 +139,14 @@ class Views:
             view.close()
 
     def take(self, array, name, writable=False):
-        """The view of an array; None for None."""
-        if array is None:
-            return None
+        """The view of an array."""
         view = View(array, name, writable)
         self._taken.append(view)
         return view
+
+    def take_if(self, array, name, writable=False):
+        """None for None."""
+        return None if array is None else self.take(array, name, writable)
 
     def new(self, like, like_view, shape, dtype=None):
         """A new array of the kind of `like`: the array to write to, and its view."""

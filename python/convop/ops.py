@@ -5,7 +5,7 @@ that operators of plug-ins and programs are here too."""
 import inspect
 
 from . import _errors
-from ._invoke import invoke
+from ._backend import invoke
 from ._registry import list_ops, op_info
 
 _made = {}
@@ -58,12 +58,15 @@ def _document(described):
 def _make(name):
     described = op_info(name)
     arguments = [arg["name"] for arg in described["inputs"]]
+    named = frozenset(arguments)
 
-    def function(*arrays, out=None, request="write", is_train=False, **parameters):
-        inputs = list(arrays)
-        for argument in arguments[len(arrays):]:
-            inputs.append(parameters.pop(argument, None))
-        return invoke(name, inputs, out=out, request=request, is_train=is_train, **parameters)
+    def function(*arrays, **parameters):
+        if not named.isdisjoint(parameters):
+            for argument in arguments[:len(arrays)]:
+                if argument in parameters:
+                    raise _errors.ArgumentError(f"{name}: given twice: {argument}")
+            arrays += tuple(parameters.pop(argument, None) for argument in arguments[len(arrays):])
+        return invoke(name, arrays, **parameters)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__

@@ -20,9 +20,9 @@ def path():
 
 
 def _filter(device, software, problem, impl, before, foreign):
-    texts = [text and text.encode() for text in (device, software, problem, impl)]
-    return sized(TuneFilter, **dict(zip(("device", "software", "problem", "impl"), texts)),
-                 before=int(before), foreign=int(foreign))
+    texts = {"device": device, "software": software, "problem": problem, "impl": impl}
+    return sized(TuneFilter, before=int(before), foreign=int(foreign), **{
+        name: _library.text(text, name) for name, text in texts.items() if text is not None})
 
 
 def records(*, device=None, software=None, problem=None, impl=None, before=0, foreign=False):
@@ -57,10 +57,10 @@ def forget(*, device=None, software=None, problem=None, impl=None, before=0, for
 def import_file(file):
     """Adds the records of a file to the cache: {"records", "bad", "format"} say what was found."""
     counts = sized(TuneCounts)
-    _library.call("convop_tune_import", os.fsencode(file), c.byref(counts))
+    _library.call("convop_tune_import", _library.file_name(file), c.byref(counts))
     return {"records": counts.records, "bad": counts.bad, "format": counts.format}
 
 
 def export_file(file):
     """Writes all that this process knows, sorted, to a file."""
-    _library.call("convop_tune_export", os.fsencode(file))
+    _library.call("convop_tune_export", _library.file_name(file))

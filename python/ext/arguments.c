@@ -1,7 +1,7 @@
 /* Who is who among the arguments of a call: arrays, out, the request, parameters. */
 #include "python/ext/ext.h"
 
-enum { ROLE_PARAM = -1, ROLE_OUT = CVP_PY_MAX_ARRAYS, ROLE_REQUEST };
+enum { ROLE_PARAM = -1, ROLE_OUT = CVP_PY_MAX_ARRAYS, ROLE_REQUEST, ROLE_FLAG };
 
 static int role_of(const struct cvp_py_signature *signature, PyObject *name)
 {
@@ -9,6 +9,8 @@ static int role_of(const struct cvp_py_signature *signature, PyObject *name)
         if (PyUnicode_CompareWithASCIIString(name, signature->arrays[i]) == 0) return i;
     if (PyUnicode_CompareWithASCIIString(name, "out") == 0) return ROLE_OUT;
     if (PyUnicode_CompareWithASCIIString(name, signature->request) == 0) return ROLE_REQUEST;
+    if (signature->flag && PyUnicode_CompareWithASCIIString(name, signature->flag) == 0)
+        return ROLE_FLAG;
     return ROLE_PARAM;
 }
 
@@ -47,9 +49,7 @@ int cvp_py_arguments_read(const struct cvp_py_signature *signature, PyObject *co
                           Py_ssize_t count, PyObject *kwnames, struct cvp_py_arguments *out)
 {
     out->out = out->request = NULL;
-    out->kwnames = kwnames;
-    out->keyword_values = args + count;
-    out->num_params = 0;
+    out->flag = out->num_params = 0;
     if (count > signature->num_arrays)
         return fail(signature, "parameters are given by keyword; positional are only ", "arrays");
     for (int i = 0; i < signature->num_arrays; i++) out->array[i] = i < count ? args[i] : NULL;
@@ -67,16 +67,23 @@ int cvp_py_arguments_read(const struct cvp_py_signature *signature, PyObject *co
             out->out = value == Py_None ? NULL : value;
         } else if (role == ROLE_REQUEST) {
             out->request = value;
+        } else if (role == ROLE_FLAG) {
+            out->flag = PyObject_IsTrue(value);
+            if (out->flag < 0) return -1;
         } else if (role < count) {
             return fail(signature, "given twice: ", signature->arrays[role]);
         } else {
             out->array[role] = value;
         }
     }
+    for (int i = 0; i < signature->num_required; i++)
+        if (!out->array[i]) return fail(signature, "missing argument ", signature->arrays[i]);
     for (int i = 0; i < signature->num_arrays; i++) {
-        if (!out->array[i] && i < signature->num_required)
-            return fail(signature, "missing argument ", signature->arrays[i]);
         if (out->array[i] == Py_None) out->array[i] = NULL;
+        if (out->array[i] || i >= signature->num_needed) continue;
+        PyErr_Format(cvp_py.argument_error, "%s(): %s is None", signature->function,
+                     signature->arrays[i]);
+        return -1;
     }
     return 0;
 }
@@ -102,5 +109,37 @@ int cvp_py_request(PyObject *name, const char *keyword, convop_request *out)
                      keyword, name);
         return -1;
     }
+    return 0;
+}
+
+int cvp_py_per_output(PyObject *given, const char *function, const char *keyword, int count,
+                      PyObject **list, PyObject **keeper)
+{
+    *keeper = NULL;
+    for (int i = 0; i < count; i++) list[i] = NULL;
+    if (!given || given == Py_None) return 0;
+    if (!PyTuple_Check(given) && !PyList_Check(given)) {
+        if (count == 1) {
+            list[0] = given;
+            return 0;
+        }
+        PyErr_Format(cvp_py.argument_error, "%s: %s is no tuple with one for each of %d outputs",
+                     function, keyword, count);
+        return -1;
+    }
+    /* Of a list a copy: others may change it. */
+    PyObject *tuple = PySequence_Tuple(given);
+    if (!tuple) return -1;
+    if (PyTuple_Size(tuple) != count) {
+        PyErr_Format(cvp_py.invalid_error, "%s: %s has %zd entries, there are %d outputs", function,
+                     keyword, PyTuple_Size(tuple), count);
+        Py_DECREF(tuple);
+        return -1;
+    }
+    for (int i = 0; i < count; i++) {
+        list[i] = PyTuple_GetItem(tuple, i);
+        if (list[i] == Py_None) list[i] = NULL;
+    }
+    *keeper = tuple;
     return 0;
 }

@@ -15,8 +15,22 @@ const char cvp_py_conv_backward_doc[] =
     "wanted.\n\n" CVP_PY_CONV_PARAMETERS;
 
 static const struct cvp_py_signature signature = {
-    "conv_backward", {"dy", "x", "w", "b"}, 4, 3, "grad_req"};
-static const char *const out_names[3] = {"out[0]", "out[1]", "out[2]"};
+    .function = "conv_backward",
+    .arrays = {"dy", "x", "w", "b"},
+    .num_arrays = 4,
+    .num_required = 3,
+    .num_needed = 1,
+    .request = "grad_req",
+};
+
+/* A new reference; of a list a copy, since others may change it. */
+static PyObject *tuple_of(PyObject *given, const char *keyword)
+{
+    if (PyTuple_Check(given) || PyList_Check(given)) return PySequence_Tuple(given);
+    PyErr_Format(cvp_py.argument_error,
+                 "conv_backward(): %s is no tuple with one for each of x, w and b", keyword);
+    return NULL;
+}
 
 /* One request for all, or one for each. */
 static int read_requests(PyObject *given, convop_request requests[3])
@@ -28,7 +42,7 @@ static int read_requests(PyObject *given, convop_request requests[3])
         requests[1] = requests[2] = requests[0];
         return 0;
     }
-    PyObject *list = PySequence_Tuple(given);
+    PyObject *list = tuple_of(given, "grad_req");
     if (!list) return -1;
     int failed = PyTuple_Size(list) != 3;
     if (failed)
@@ -44,7 +58,7 @@ static int read_requests(PyObject *given, convop_request requests[3])
 static int read_out(PyObject *given, PyObject *out[3])
 {
     if (!given) return 0;
-    PyObject *list = PySequence_Tuple(given);
+    PyObject *list = tuple_of(given, "out");
     if (!list) return -1;
     if (PyTuple_Size(list) != 3) {
         Py_DECREF(list);
@@ -83,14 +97,14 @@ static PyObject *finish(struct cvp_py_output outputs[3], const convop_request re
 
 static convop_status run(const convop_conv_params *p, struct cvp_py_view views[4],
                          const struct cvp_py_arguments *a, struct cvp_py_output outputs[3],
-                         const convop_request requests[3])
+                         const convop_request requests[3], const convop_exec *exec)
 {
     DLTensor *into[3];
     for (int i = 0; i < 3; i++) into[i] = requests[i] ? &outputs[i].view.tensor : NULL;
     PyThreadState *state = PyEval_SaveThread();
     convop_status status = convop_conv_backward(
         p, &views[0].tensor, a->array[1] ? &views[1].tensor : NULL,
-        a->array[2] ? &views[2].tensor : NULL, into[0], into[1], into[2], requests, NULL);
+        a->array[2] ? &views[2].tensor : NULL, into[0], into[1], into[2], requests, exec);
     PyEval_RestoreThread(state);
     return status;
 }
@@ -100,9 +114,13 @@ static PyObject *compute(const struct cvp_py_arguments *a, convop_request reques
 {
     struct cvp_py_output outputs[3] = {0};
     convop_conv_params p;
+    convop_exec room;
+    const convop_exec *exec;
     if (!a->array[3]) requests[2] = CONVOP_REQ_NULL;
     const DLTensor *weights = a->array[2] ? &views[2].tensor : &views[0].tensor;
-    if (cvp_py_conv_params(a, weights, requests[2] != CONVOP_REQ_NULL, &p)) return NULL;
+    if (cvp_py_conv_params(a, weights, requests[2] != CONVOP_REQ_NULL, &p) ||
+        cvp_py_exec(a->array[0], &views[0].tensor, &room, &exec))
+        return NULL;
     for (int i = 0; i < 3; i++) {
         if (!requests[i]) continue;
         if (!a->array[i + 1]) {
@@ -113,15 +131,15 @@ static PyObject *compute(const struct cvp_py_arguments *a, convop_request reques
         }
         if (requests[i] == CONVOP_REQ_ADD && !given[i]) {
             PyErr_Format(cvp_py.invalid_error, "conv_backward(): grad_req \"add\" needs %s",
-                         out_names[i]);
+                         cvp_py_out_names[i]);
             goto drop;
         }
         const DLTensor *like = &views[i + 1].tensor;
-        if (cvp_py_output_begin(given[i], out_names[i], a->array[i + 1], like, like->ndim,
-                                like->shape, &outputs[i]))
+        if (cvp_py_output_begin(given[i], cvp_py_out_names[i], a->array[i + 1], like, like->ndim,
+                                like->shape, NULL, &outputs[i]))
             goto drop;
     }
-    convop_status status = run(&p, views, a, outputs, requests);
+    convop_status status = run(&p, views, a, outputs, requests, exec);
     if (status == CONVOP_OK) return finish(outputs, requests);
     cvp_py_raise(status);
 drop:

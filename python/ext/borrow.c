@@ -7,6 +7,10 @@ static int refuse(PyObject *object, const char *name)
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
+    if (!value) {
+        PyErr_Format(cvp_py.exchange_error, "%s: its library gave no tensor, and no reason", name);
+        return -1;
+    }
     PyObject *error = PyObject_CallFunction(cvp_py.refused, "sOO", name, object, value);
     if (error) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     Py_XDECREF(error);
@@ -67,7 +71,7 @@ static int borrow_exchange(const struct cvp_py_type *type, PyObject *object, con
         if (exchange->view_of_object(object, &view->tensor)) return refuse(object, name);
         return type->knows_grad ? check_sign(object, name, &view->tensor) : 0;
     }
-    if (exchange->from_object(object, &view->versioned)) {
+    if (exchange->from_object(object, &view->versioned) || !view->versioned) {
         view->versioned = NULL;
         return refuse(object, name);
     }
@@ -78,22 +82,10 @@ static int borrow_exchange(const struct cvp_py_type *type, PyObject *object, con
     return 0;
 }
 
-/* Whether a stream must be named to the producer. NumPy's arrays are not asked. */
-static int is_on_gpu(const struct cvp_py_type *type, PyObject *object)
-{
-    if (type->empty) return 0;
-    PyObject *device = PyObject_CallMethod(object, "__dlpack_device__", NULL);
-    PyObject *first = device ? PySequence_GetItem(device, 0) : NULL;
-    long kind = first ? PyLong_AsLong(first) : kDLCPU;
-    Py_XDECREF(device);
-    Py_XDECREF(first);
-    PyErr_Clear();
-    return kind == kDLCUDA || kind == kDLCUDAManaged;
-}
-
 static PyObject *call_dlpack(const struct cvp_py_type *type, PyObject *object)
 {
-    int gpu = is_on_gpu(type, object);
+    int gpu = cvp_py_is_on_gpu(type, object);
+    if (gpu < 0) return NULL;
     if (!type->unversioned) {
         PyObject *args[] = {object, cvp_py.version, cvp_py.stream};
         PyObject *capsule = PyObject_VectorcallMethod(
@@ -131,6 +123,31 @@ static int borrow_capsule(const struct cvp_py_type *type, PyObject *object, cons
     return 0;
 }
 
+/* What is read here, before the library checks all of a tensor. */
+static int check_shape(const DLTensor *tensor, const char *name)
+{
+    if (tensor->ndim >= 0 && tensor->ndim <= CONVOP_MAX_DIMS && (!tensor->ndim || tensor->shape))
+        return 0;
+    PyErr_Format(cvp_py.invalid_error, "%s has ndim %d%s, want 0 to %d", name, (int)tensor->ndim,
+                 tensor->shape ? "" : " and no shape", CONVOP_MAX_DIMS);
+    return -1;
+}
+
+static int check_versioned(const struct DLManagedTensorVersioned *tensor, const char *name,
+                           int writable)
+{
+    if (tensor->version.major != CVP_DLPACK_MAJOR) {
+        PyErr_Format(cvp_py.exchange_error, "%s: DLPack %u.%u, allowed is version 1", name,
+                     (unsigned)tensor->version.major, (unsigned)tensor->version.minor);
+        return -1;
+    }
+    if (writable && tensor->flags & CVP_DLPACK_READ_ONLY) {
+        PyErr_Format(cvp_py.exchange_error, "%s: the array is read-only", name);
+        return -1;
+    }
+    return 0;
+}
+
 int cvp_py_borrow(PyObject *object, const char *name, int writable, struct cvp_py_view *view)
 {
     struct cvp_py_type room;
@@ -139,23 +156,12 @@ int cvp_py_borrow(PyObject *object, const char *name, int writable, struct cvp_p
     if (type->exchange ? borrow_exchange(type, object, name, writable, view)
                        : borrow_capsule(type, object, name, view))
         return -1;
+    int failed = view->versioned && check_versioned(view->versioned, name, writable);
     if (view->managed) view->tensor = view->managed->dl_tensor;
-    if (!view->versioned) return 0;
-
-    if (view->versioned->version.major != CVP_DLPACK_MAJOR) {
-        PyErr_Format(cvp_py.exchange_error, "%s: DLPack %u.%u, allowed is version 1", name,
-                     (unsigned)view->versioned->version.major,
-                     (unsigned)view->versioned->version.minor);
-        cvp_py_release(view);
-        return -1;
-    }
-    if (writable && view->versioned->flags & CVP_DLPACK_READ_ONLY) {
-        PyErr_Format(cvp_py.exchange_error, "%s: the array is read-only", name);
-        cvp_py_release(view);
-        return -1;
-    }
-    view->tensor = view->versioned->dl_tensor;
-    return 0;
+    if (view->versioned && !failed) view->tensor = view->versioned->dl_tensor;
+    if (!failed) failed = check_shape(&view->tensor, name);
+    if (failed) cvp_py_release(view);
+    return failed ? -1 : 0;
 }
 
 void cvp_py_release(struct cvp_py_view *view)

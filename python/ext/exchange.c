@@ -1,4 +1,5 @@
-/* The exchange API of convop.Array: the table of C functions that DLPack 1.3 asks a type for. */
+/* convop.Array for others: the capsules of DLPack's protocol, and the exchange API, the table of C
+ * functions that DLPack 1.3 asks a type for. */
 #include "python/ext/ext.h"
 
 /* The library's array behind an Array, which lives as long; NULL with the error set. */
@@ -60,6 +61,41 @@ static struct cvp_dlpack_exchange_api table = {
     .view_of_object = view_of_object,
     .current_stream = current_stream,
 };
+
+/* What a capsule that nobody has taken does. It may be called while an exception is on its way, and
+ * the deleter of memory that is not ours may run Python code. */
+static void give_back(PyObject *capsule)
+{
+    struct cvp_py_view view = {0};
+    if (PyCapsule_IsValid(capsule, "dltensor"))
+        view.managed = PyCapsule_GetPointer(capsule, "dltensor");
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned"))
+        view.versioned = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+    cvp_py_release(&view);
+}
+
+PyObject *cvp_py_export(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "_export(array, versioned)");
+        return NULL;
+    }
+    struct cvp_py_view view = {0};
+    int versioned = PyObject_IsTrue(args[1]);
+    convop_array *array = versioned < 0 ? NULL : array_of(args[0]);
+    if (!array) return NULL;
+    convop_status status = versioned ? convop_to_dlpack_versioned(array, &view.versioned)
+                                     : convop_to_dlpack(array, &view.managed);
+    if (status != CONVOP_OK) {
+        cvp_py_raise(status);
+        return NULL;
+    }
+    PyObject *capsule = versioned ? PyCapsule_New(view.versioned, "dltensor_versioned", give_back)
+                                  : PyCapsule_New(view.managed, "dltensor", give_back);
+    if (!capsule) cvp_py_release(&view);
+    return capsule;
+}
 
 PyObject *cvp_py_exchange_capsule(void)
 {

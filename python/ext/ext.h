@@ -23,12 +23,17 @@ PyAPI_FUNC(PyObject *) PyObject_VectorcallMethod(PyObject *name, PyObject *const
 /* Not in the limited API; PyObject_Vectorcall is a function only since 3.11. */
 PyAPI_FUNC(PyObject *) PyObject_VectorcallDict(PyObject *callable, PyObject *const *args,
                                                size_t nargsf, PyObject *kwargs);
+#ifndef Py_TPFLAGS_HAVE_VECTORCALL
+#define Py_TPFLAGS_HAVE_VECTORCALL (1UL << 11)
+PyAPI_FUNC(PyObject *) PyVectorcall_Call(PyObject *callable, PyObject *tuple, PyObject *dict);
+#endif
 
 /* ---- support.c: names and Python functions that are looked up once ----------------------------
  */
 
 struct cvp_py_names {
     PyObject *dlpack, *dlpack_device, *requires_grad, *is_neg, *dtype, *write, *add, *null;
+    PyObject *out, *empty;                     /* "out", "" */
     PyObject *version_key;                     /* ("max_version",) */
     PyObject *stream_key, *version_stream_key; /* ("stream",), ("max_version", "stream") */
     PyObject *stream;                          /* 1: CUDA's legacy default stream */
@@ -37,6 +42,7 @@ struct cvp_py_names {
         *no_memory_error;                 /* classes */
     PyObject *of_status, *refused;        /* convop._errors */
     PyObject *conv_params;                /* convop._params, behind its cache */
+    PyObject *recipe;                     /* convop._invoke */
     PyObject *allocate, *deliver, *adopt; /* convop._arrays */
 };
 extern struct cvp_py_names cvp_py;
@@ -44,6 +50,7 @@ extern struct cvp_py_names cvp_py;
 int cvp_py_support_init(void);
 /* Sets the Python error for a status that this thread just got. */
 void cvp_py_raise(convop_status status);
+convop_shape cvp_py_shape_of(const DLTensor *tensor);
 
 /* ---- types.c: how the arrays of a type are taken and made -------------------------------------
  */
@@ -75,8 +82,31 @@ int cvp_py_borrow(PyObject *object, const char *name, int writable, struct cvp_p
 /* Gives it back. A zeroed view is none. Keeps the Python error as it is. */
 void cvp_py_release(struct cvp_py_view *view);
 
+/* ---- stream.c: arrays on a GPU ----------------------------------------------------------------
+ */
+
+/* Whether a stream must be named to a producer; -1 with its error set. NumPy's are not asked. */
+int cvp_py_is_on_gpu(const struct cvp_py_type *type, PyObject *object);
+/* What a call is given: the stream on which the library of its first array computes. *out is NULL
+ * on the CPU. @return 0, or -1 with the error set */
+int cvp_py_exec(PyObject *first, const DLTensor *tensor, convop_exec *room,
+                const convop_exec **out);
+
+/* ---- gil.c: when the GIL is kept --------------------------------------------------------------
+ */
+
+/* Multiply-adds below which the GIL is kept: to give it back and take it again costs as much. */
+#define CVP_PY_BRIEF 4096
+
+/* 1 if a call with the operator's own wish may measure implementations, which takes long. */
+int cvp_py_may_measure(const convop_conv_params *p);
+
 /* ---- output.c: a new array of the kind of another ---------------------------------------------
  */
+
+/* As many inputs, and outputs, as the library takes. */
+#define CVP_PY_MAX_TENSORS 16
+extern const char *const cvp_py_out_names[CVP_PY_MAX_TENSORS]; /* in error texts */
 
 struct cvp_py_output {
     struct cvp_py_view view;
@@ -86,11 +116,11 @@ struct cvp_py_output {
     const struct cvp_dlpack_exchange_api *exchange;
 };
 
-/* The given array to write to, or, if `given` is NULL, a new compact one of this shape; its dtype
- * and device are those of *prototype, the view of `like`. */
+/* The given array to write to, or, if `given` is NULL, a new compact one of this shape and dtype on
+ * the device of *prototype, the view of `like`. dtype NULL: that of `like` too. */
 int cvp_py_output_begin(PyObject *given, const char *name, PyObject *like,
                         const DLTensor *prototype, int ndim, const int64_t *shape,
-                        struct cvp_py_output *output);
+                        const DLDataType *dtype, struct cvp_py_output *output);
 /* The object, a new reference; NULL with the error set. Ends the output. */
 PyObject *cvp_py_output_finish(struct cvp_py_output *output);
 /* Gives it up. A zeroed output is none. */
@@ -104,16 +134,17 @@ void cvp_py_output_drop(struct cvp_py_output *output);
 
 struct cvp_py_signature {
     const char *function;
-    const char *arrays[CVP_PY_MAX_ARRAYS];
+    const char *arrays[CVP_PY_MAX_ARRAYS]; /* what may be positional */
     int num_arrays, num_required;
+    int num_needed;      /* of them the first, which are not None either */
     const char *request; /* the keyword of the request */
+    const char *flag;    /* of a keyword that is true or false; may be NULL */
 };
 
 struct cvp_py_arguments {
     PyObject *array[CVP_PY_MAX_ARRAYS]; /* NULL: not given, or None */
-    PyObject *out, *request;            /* likewise */
-    PyObject *kwnames;                  /* of the call; NULL: none */
-    PyObject *const *keyword_values;
+    PyObject *out, *request;            /* likewise; request as it is given */
+    int flag;
     int num_params;
     PyObject *param_names[CVP_PY_MAX_KEYWORDS], *param_values[CVP_PY_MAX_KEYWORDS];
 };
@@ -124,6 +155,29 @@ int cvp_py_arguments_read(const struct cvp_py_signature *signature, PyObject *co
 /* A request by its name. */
 int cvp_py_request(PyObject *name, const char *keyword, convop_request *out);
 
+/* One for each output, from what a keyword is given: none, one for the only output, or a tuple or
+ * list. NULL where there is nothing; they live as long as *keeper, a new reference or NULL.
+ * @return 0, or -1 with the error set */
+int cvp_py_per_output(PyObject *given, const char *function, const char *keyword, int count,
+                      PyObject **list, PyObject **keeper);
+
+/* ---- remember.c: what followed from parameters the last times ---------------------------------
+ */
+
+struct cvp_py_question {
+    const void *owner; /* whose parameters they are */
+    int64_t about[3];  /* what else the answer follows from */
+    const struct cvp_py_arguments *arguments;
+};
+
+/* The answer, a new reference; NULL without an error if it is not known. */
+PyObject *cvp_py_recall(const struct cvp_py_question *question);
+/* 1 if the parameters do not change, so that cvp_py_remember() may be called. */
+int cvp_py_is_lasting(const struct cvp_py_arguments *arguments);
+void cvp_py_remember(const struct cvp_py_question *question, PyObject *answer);
+/* The parameters as a new dictionary. */
+PyObject *cvp_py_keywords(const struct cvp_py_arguments *arguments);
+
 /* ---- params.c: from keywords to the struct of parameters --------------------------------------
  */
 
@@ -131,6 +185,47 @@ int cvp_py_request(PyObject *name, const char *keyword, convop_request *out);
  * shape of the weights says. */
 int cvp_py_conv_params(const struct cvp_py_arguments *arguments, const DLTensor *weights,
                        int has_bias, convop_conv_params *out);
+
+/* ---- recipe.c: the same for any operator ------------------------------------------------------
+ */
+
+/* Those of keywords, and what follows from the inputs. */
+#define CVP_PY_MAX_TEXTS (CVP_PY_MAX_KEYWORDS + 2)
+
+struct cvp_py_recipe {
+    PyObject *keeper; /* of all the others; a reference */
+    const char *keys[CVP_PY_MAX_TEXTS], *values[CVP_PY_MAX_TEXTS];
+    Py_ssize_t num_params;
+    const void *params; /* the operator's struct */
+    int num_outputs, num_seen;
+};
+
+/* @param about  what else the recipe follows from, as for _invoke.recipe()
+ * @return 0, or -1 with the error set; out->keeper is set in any case */
+int cvp_py_recipe_find(const convop_op *op, const struct cvp_py_arguments *arguments,
+                       const int64_t about[3], struct cvp_py_recipe *out);
+/* _invoke.recipe()'s answer, a new reference. */
+PyObject *cvp_py_recipe_ask(const convop_op *op, const struct cvp_py_arguments *arguments,
+                            const int64_t about[3]);
+
+/* ---- plan.c: an instance of the library for one set of layouts --------------------------------
+ */
+
+struct cvp_py_plan;
+
+/* From what convop/_prepare.py made for these tensors. outputs NULL: compact ones. */
+struct cvp_py_plan *cvp_py_plan_new(PyObject *made, int num_inputs, const DLTensor *const *inputs,
+                                    DLTensor *const *outputs);
+struct cvp_py_plan *cvp_py_plan_retain(struct cvp_py_plan *plan);
+void cvp_py_plan_release(struct cvp_py_plan *plan);
+int cvp_py_plan_fits(const struct cvp_py_plan *plan, int num_inputs, const DLTensor *const *inputs,
+                     int num_outputs, DLTensor *const *outputs);
+int cvp_py_plan_num_outputs(const struct cvp_py_plan *plan);
+/* Shape of a compact output. */
+const int64_t *cvp_py_plan_output(const struct cvp_py_plan *plan, int index, int *ndim,
+                                  DLDataType *dtype);
+convop_status cvp_py_plan_run(const struct cvp_py_plan *plan, const DLTensor *const *inputs,
+                              DLTensor *const *outputs, const convop_exec *exec);
 
 /* ---- documentation that both functions share ------------------------------------------------- */
 
@@ -158,14 +253,21 @@ int cvp_py_conv_params(const struct cvp_py_arguments *arguments, const DLTensor 
 
 /* The exchange API of convop.Array; a new reference, or NULL. */
 PyObject *cvp_py_exchange_capsule(void);
+/* The capsule of an Array, of the versioned struct or of the old one. */
+PyObject *cvp_py_export(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
-/* ---- forward.c, backward.c --------------------------------------------------------------------
+/* ---- forward.c, backward.c, invoke.c, prepared.c ----------------------------------------------
  */
 
 PyObject *cvp_py_conv_forward(PyObject *self, PyObject *const *args, Py_ssize_t count,
                               PyObject *kwnames);
 PyObject *cvp_py_conv_backward(PyObject *self, PyObject *const *args, Py_ssize_t count,
                                PyObject *kwnames);
-extern const char cvp_py_conv_forward_doc[], cvp_py_conv_backward_doc[];
+PyObject *cvp_py_invoke(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *kwnames);
+/* conv_forward() once it is known who is who. */
+PyObject *cvp_py_convolve(const struct cvp_py_arguments *arguments, convop_request request);
+/* The type Prepared; a new reference, or NULL. */
+PyObject *cvp_py_prepared_type(void);
+extern const char cvp_py_conv_forward_doc[], cvp_py_conv_backward_doc[], cvp_py_invoke_doc[];
 
 #endif

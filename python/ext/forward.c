@@ -14,7 +14,14 @@ const char cvp_py_conv_forward_doc[] =
     "\"write\", \"add\" (to what is in out) or \"null\" (nothing is "
     "done).\n\n" CVP_PY_CONV_PARAMETERS;
 
-static const struct cvp_py_signature signature = {"conv_forward", {"x", "w", "b"}, 3, 2, "request"};
+static const struct cvp_py_signature signature = {
+    .function = "conv_forward",
+    .arrays = {"x", "w", "b"},
+    .num_arrays = 3,
+    .num_required = 2,
+    .num_needed = 2,
+    .request = "request",
+};
 
 /* Sizes beyond which the short sum below might overflow. */
 #define MOST ((int64_t)1 << 40)
@@ -26,19 +33,22 @@ static int one_axis(const convop_conv_params *p, int i, int64_t size, int64_t *o
     int64_t stride = p->stride.len ? p->stride.at[i] : 1;
     int64_t dilate = p->dilate.len ? p->dilate.at[i] : 1;
     int64_t kernel = p->kernel.at[i];
-    if (size > MOST || begin > MOST || end > MOST || kernel > MOST / 2 || dilate > MOST / kernel)
+    if (size > MOST || begin > MOST || end > MOST || kernel < 1 || kernel > MOST / 2 ||
+        dilate > MOST / kernel)
         return 0;
     int64_t room = size + begin + end - dilate * (kernel - 1) - 1;
     *out = room / stride + 1;
-    return room >= 0;
+    return room >= 0 && *out < MOST;
 }
 
 /* The shape of dst; 0 where this short way finds none. */
-static int dst_shape(const convop_conv_params *p, const DLTensor *src, int64_t *shape)
+static int dst_shape(const convop_conv_params *p, const DLTensor *src, const DLTensor *weights,
+                     int64_t *shape)
 {
     int axes = p->kernel.len, last = p->layout != 0 && p->layout % 2 == 0;
     const convop_tuple *tuples[] = {&p->stride, &p->dilate, &p->pad_begin, &p->pad_end};
-    if (src->ndim != axes + 2) return 0;
+    /* Before anything is allocated for it. */
+    if (src->ndim != axes + 2 || p->num_filter != weights->shape[0]) return 0;
     for (int i = 0; i < 4; i++)
         if (tuples[i]->len && tuples[i]->len != axes) return 0;
     shape[0] = src->shape[0];
@@ -48,19 +58,12 @@ static int dst_shape(const convop_conv_params *p, const DLTensor *src, int64_t *
     return 1;
 }
 
-static convop_shape shape_of(const DLTensor *tensor)
-{
-    convop_shape shape = {.ndim = tensor->ndim};
-    for (int i = 0; i < tensor->ndim && i < CONVOP_MAX_DIMS; i++) shape.dim[i] = tensor->shape[i];
-    return shape;
-}
-
 /* The same from the library, which says why there is none. */
 static int ask_dst_shape(const convop_conv_params *p, const DLTensor *src, const DLTensor *weights,
                          const DLTensor *bias, int64_t *shape)
 {
-    convop_shape in[3] = {shape_of(src), shape_of(weights)}, out = {.ndim = -1};
-    if (bias) in[2] = shape_of(bias);
+    convop_shape in[3] = {cvp_py_shape_of(src), cvp_py_shape_of(weights)}, out = {.ndim = -1};
+    if (bias) in[2] = cvp_py_shape_of(bias);
     const convop_op *op;
     convop_status status = convop_op_find("Convolution", &op);
     if (status == CONVOP_OK) status = convop_infer(op, p, bias ? 3 : 2, in, 1, &out, NULL, NULL);
@@ -69,28 +72,30 @@ static int ask_dst_shape(const convop_conv_params *p, const DLTensor *src, const
         cvp_py_raise(status);
         return -1;
     }
-    for (int i = 0; i < out.ndim; i++) shape[i] = out.dim[i];
-    return 0;
+    double bytes = (double)src->dtype.bits / 8;
+    for (int i = 0; i < out.ndim; i++) bytes *= (double)(shape[i] = out.dim[i]);
+    if (bytes < 9e18) return 0;
+    PyErr_SetString(cvp_py.invalid_error,
+                    "Convolution: dst (output): its size in bytes overflows 64 bits");
+    return -1;
 }
 
-/* Multiply-adds below which the GIL is kept: to give it back and take it again costs as much. */
-#define SMALL 4096
-
-static int is_small(const DLTensor *weights, const DLTensor *dst)
+static int is_brief(const convop_conv_params *p, const DLTensor *weights, const DLTensor *dst)
 {
     double work = 1;
-    for (int i = 0; i < dst->ndim; i++) work *= (double)dst->shape[i];
+    for (int i = 0; dst && i < dst->ndim; i++) work *= (double)dst->shape[i];
     for (int i = 1; i < weights->ndim; i++) work *= (double)weights->shape[i];
-    return work < SMALL;
+    return work < CVP_PY_BRIEF && !cvp_py_may_measure(p);
 }
 
 static convop_status run(const convop_conv_params *p, const DLTensor *src, const DLTensor *weights,
-                         const DLTensor *bias, DLTensor *dst, convop_request request)
+                         const DLTensor *bias, DLTensor *dst, convop_request request,
+                         const convop_exec *exec)
 {
-    if (is_small(weights, dst))
-        return convop_conv_forward(p, src, weights, bias, dst, request, NULL);
+    if (is_brief(p, weights, dst))
+        return convop_conv_forward(p, src, weights, bias, dst, request, exec);
     PyThreadState *state = PyEval_SaveThread();
-    convop_status status = convop_conv_forward(p, src, weights, bias, dst, request, NULL);
+    convop_status status = convop_conv_forward(p, src, weights, bias, dst, request, exec);
     PyEval_RestoreThread(state);
     return status;
 }
@@ -100,19 +105,48 @@ static PyObject *compute(const struct cvp_py_arguments *a, convop_request reques
 {
     struct cvp_py_output output = {0};
     convop_conv_params p;
+    convop_exec room;
+    const convop_exec *exec;
     const DLTensor *src = &views[0].tensor, *weights = &views[1].tensor;
     const DLTensor *bias = a->array[2] ? &views[2].tensor : NULL;
     int64_t shape[CONVOP_MAX_DIMS] = {0};
-    if (cvp_py_conv_params(a, weights, bias != NULL, &p)) return NULL;
-    if (!a->out && !dst_shape(&p, src, shape) && ask_dst_shape(&p, src, weights, bias, shape))
+    if (cvp_py_conv_params(a, weights, bias != NULL, &p) ||
+        cvp_py_exec(a->array[0], src, &room, &exec))
         return NULL;
-    if (cvp_py_output_begin(a->out, "out", a->array[0], src, src->ndim, shape, &output))
+    if (!a->out && request == CONVOP_REQ_NULL) {
+        /* Checked, and nothing is made. */
+        convop_status status = run(&p, src, weights, bias, NULL, request, exec);
+        if (status != CONVOP_OK) return cvp_py_raise(status), NULL;
+        Py_RETURN_NONE;
+    }
+    if (!a->out && !dst_shape(&p, src, weights, shape) &&
+        ask_dst_shape(&p, src, weights, bias, shape))
         return NULL;
-    convop_status status = run(&p, src, weights, bias, &output.view.tensor, request);
+    if (cvp_py_output_begin(a->out, "out", a->array[0], src, src->ndim, shape, NULL, &output))
+        return NULL;
+    convop_status status = run(&p, src, weights, bias, &output.view.tensor, request, exec);
     if (status == CONVOP_OK) return cvp_py_output_finish(&output);
     cvp_py_raise(status);
     cvp_py_output_drop(&output);
     return NULL;
+}
+
+PyObject *cvp_py_convolve(const struct cvp_py_arguments *a, convop_request request)
+{
+    if (request == CONVOP_REQ_ADD && !a->out) {
+        PyErr_SetString(cvp_py.invalid_error, "conv_forward(): request=\"add\" needs out");
+        return NULL;
+    }
+    struct cvp_py_view views[3] = {0};
+    PyObject *result = NULL;
+    int taken = 0;
+    while (taken < 3 &&
+           (!a->array[taken] ||
+            !cvp_py_borrow(a->array[taken], signature.arrays[taken], 0, &views[taken])))
+        taken++;
+    if (taken == 3) result = compute(a, request, views);
+    for (int i = 0; i < taken; i++) cvp_py_release(&views[i]);
+    return result;
 }
 
 PyObject *cvp_py_conv_forward(PyObject *self, PyObject *const *args, Py_ssize_t count,
@@ -124,17 +158,5 @@ PyObject *cvp_py_conv_forward(PyObject *self, PyObject *const *args, Py_ssize_t 
     if (cvp_py_arguments_read(&signature, args, count, kwnames, &a) ||
         (a.request && cvp_py_request(a.request, signature.request, &request)))
         return NULL;
-    if (request == CONVOP_REQ_ADD && !a.out) {
-        PyErr_SetString(cvp_py.invalid_error, "conv_forward(): request=\"add\" needs out");
-        return NULL;
-    }
-    struct cvp_py_view views[3] = {0};
-    PyObject *result = NULL;
-    int taken = 0;
-    while (taken < 3 && (!a.array[taken] ||
-                         !cvp_py_borrow(a.array[taken], signature.arrays[taken], 0, &views[taken])))
-        taken++;
-    if (taken == 3) result = compute(&a, request, views);
-    for (int i = 0; i < taken; i++) cvp_py_release(&views[i]);
-    return result;
+    return cvp_py_convolve(&a, request);
 }

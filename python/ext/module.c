@@ -9,6 +9,8 @@ static PyMethodDef methods[] = {
      cvp_py_conv_forward_doc},
     {"conv_backward", FAST(cvp_py_conv_backward), METH_FASTCALL | METH_KEYWORDS,
      cvp_py_conv_backward_doc},
+    {"invoke", FAST(cvp_py_invoke), METH_FASTCALL | METH_KEYWORDS, cvp_py_invoke_doc},
+    {"_export", FAST(cvp_py_export), METH_FASTCALL, "The capsule of an Array."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -28,9 +30,13 @@ PyMODINIT_FUNC PyInit__convop(void);
 PyMODINIT_FUNC PyInit__convop(void)
 {
     if (cvp_py_support_init()) return NULL;
-    PyObject *module = PyModule_Create(&definition), *table = cvp_py_exchange_capsule();
-    if (module && (!table || PyObject_SetAttrString(module, "exchange_api", table)))
+    PyObject *module = PyModule_Create(&definition), *table = cvp_py_exchange_capsule(),
+             *prepared = cvp_py_prepared_type();
+    if (module && (!table || PyObject_SetAttrString(module, "exchange_api", table) || !prepared ||
+                   PyObject_SetAttrString(module, "Prepared", prepared) ||
+                   PyObject_SetAttrString(module, "_of_status", cvp_py.of_status)))
         Py_CLEAR(module);
     Py_XDECREF(table);
+    Py_XDECREF(prepared);
     return module;
 }

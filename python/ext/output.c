@@ -4,6 +4,10 @@
 
 #include "python/ext/ext.h"
 
+const char *const cvp_py_out_names[CVP_PY_MAX_TENSORS] = {
+    "out[0]", "out[1]", "out[2]",  "out[3]",  "out[4]",  "out[5]",  "out[6]",  "out[7]",
+    "out[8]", "out[9]", "out[10]", "out[11]", "out[12]", "out[13]", "out[14]", "out[15]"};
+
 static void set_error(void *context, const char *kind, const char *message)
 {
     (void)context;
@@ -48,7 +52,8 @@ static int new_by_exchange(const DLTensor *prototype, int ndim, struct cvp_py_ou
     wanted.strides = NULL;
     wanted.byte_offset = 0;
     wanted.data = NULL;
-    if (output->exchange->allocate(&wanted, &output->view.versioned, NULL, set_error)) {
+    if (output->exchange->allocate(&wanted, &output->view.versioned, NULL, set_error) ||
+        !output->view.versioned) {
         output->view.versioned = NULL;
         if (!PyErr_Occurred()) set_error(NULL, NULL, NULL);
         return -1;
@@ -59,8 +64,9 @@ static int new_by_exchange(const DLTensor *prototype, int ndim, struct cvp_py_ou
 
 int cvp_py_output_begin(PyObject *given, const char *name, PyObject *like,
                         const DLTensor *prototype, int ndim, const int64_t *shape,
-                        struct cvp_py_output *output)
+                        const DLDataType *dtype, struct cvp_py_output *output)
 {
+    DLTensor wanted = *prototype;
     *output = (struct cvp_py_output){0};
     if (given) {
         if (cvp_py_borrow(given, name, 1, &output->view)) return -1;
@@ -71,12 +77,14 @@ int cvp_py_output_begin(PyObject *given, const char *name, PyObject *like,
     struct cvp_py_type room;
     const struct cvp_py_type *type = cvp_py_type_of(like, &room);
     for (int i = 0; i < ndim; i++) output->shape[i] = shape[i];
+    if (dtype) wanted.dtype = *dtype;
     output->exchange = type->exchange;
-    if (output->exchange) return new_by_exchange(prototype, ndim, output);
-    if (type->empty) {
+    if (output->exchange) return new_by_exchange(&wanted, ndim, output);
+    if (type->empty && wanted.dtype.code == prototype->dtype.code &&
+        wanted.dtype.bits == prototype->dtype.bits) {
         output->object = new_numpy(type->empty, like, ndim, shape);
     } else {
-        output->object = new_other(like, prototype, ndim, shape);
+        output->object = new_other(like, &wanted, ndim, shape);
         output->like = like;
     }
     if (!output->object || cvp_py_borrow(output->object, name, 1, &output->view)) {
@@ -94,6 +102,7 @@ PyObject *cvp_py_output_finish(struct cvp_py_output *output)
         struct DLManagedTensorVersioned *tensor = output->view.versioned;
         output->view.versioned = NULL; /* it is the other side's from here on */
         object = output->exchange->to_object(tensor, &made) ? NULL : made;
+        if (!object && !PyErr_Occurred()) set_error(NULL, NULL, "its library made no array of it");
     }
     cvp_py_release(&output->view);
     if (output->like && object) {

@@ -1,68 +1,17 @@
 /* From keywords to convop_conv_params. What Python's values mean is said in convop/_params.py, once
- * for each set of values; here is a cache in front of it that compares addresses only. Values in
- * it are such as can be hashed, so they do not change. */
+ * for each set of values. */
 #include <string.h>
 
 #include "python/ext/ext.h"
 
-struct entry {
-    PyObject *kwnames;
-    int ndim, count;
-    PyObject *values[CVP_PY_MAX_KEYWORDS];
-    PyObject *params; /* bytes that hold a convop_conv_params */
-};
-#define NUM_ENTRIES 512
-static struct entry entries[NUM_ENTRIES];
-
-static struct entry *slot_of(const struct cvp_py_arguments *a, int ndim)
-{
-    uintptr_t hash = (uintptr_t)a->kwnames ^ (uintptr_t)ndim << 4;
-    for (int i = 0; i < a->num_params; i++) hash = hash * 31 + (uintptr_t)a->param_values[i];
-    return &entries[(hash >> 4 ^ hash >> 13) % NUM_ENTRIES];
-}
-
-static int holds(const struct entry *entry, const struct cvp_py_arguments *a, int ndim)
-{
-    if (!entry->params || entry->kwnames != a->kwnames || entry->ndim != ndim) return 0;
-    for (int i = 0; i < entry->count; i++)
-        if (entry->values[i] != a->param_values[i]) return 0;
-    return 1;
-}
-
-static void keep(struct entry *entry, const struct cvp_py_arguments *a, int ndim, PyObject *params)
-{
-    struct entry old = *entry;
-    entry->kwnames = a->kwnames;
-    entry->ndim = ndim;
-    entry->count = a->num_params;
-    entry->params = params;
-    Py_XINCREF(a->kwnames);
-    Py_INCREF(params);
-    for (int i = 0; i < a->num_params; i++) {
-        entry->values[i] = a->param_values[i];
-        Py_INCREF(entry->values[i]);
-    }
-    Py_XDECREF(old.kwnames);
-    Py_XDECREF(old.params);
-    for (int i = 0; i < old.count; i++) Py_XDECREF(old.values[i]);
-}
-
 /* _params.conv_params(ndim, **keywords), which remembers too; without its memory if a value cannot
- * be hashed, and then nothing is kept here. */
-static PyObject *ask(const struct cvp_py_arguments *a, int ndim, int *lasting)
+ * be hashed. */
+static PyObject *ask(const struct cvp_py_arguments *a, int ndim, int is_lasting)
 {
-    PyObject *args = Py_BuildValue("(i)", ndim), *kwargs = PyDict_New(), *params = NULL;
-    for (int i = 0; kwargs && i < a->num_params; i++)
-        if (PyDict_SetItem(kwargs, a->param_names[i], a->param_values[i])) Py_CLEAR(kwargs);
-    *lasting = kwargs != NULL;
-    for (int i = 0; i < a->num_params && *lasting; i++)
-        if (PyObject_Hash(a->param_values[i]) == -1) {
-            PyErr_Clear();
-            *lasting = 0;
-        }
+    PyObject *args = Py_BuildValue("(i)", ndim), *kwargs = cvp_py_keywords(a), *params = NULL;
     if (args && kwargs) {
         PyObject *function = cvp_py.conv_params;
-        if (*lasting)
+        if (is_lasting)
             Py_INCREF(function);
         else
             function = PyObject_GetAttrString(cvp_py.conv_params, "__wrapped__");
@@ -93,17 +42,16 @@ static void complete(const DLTensor *weights, convop_conv_params *p)
 int cvp_py_conv_params(const struct cvp_py_arguments *a, const DLTensor *weights, int has_bias,
                        convop_conv_params *out)
 {
-    struct entry *entry = slot_of(a, weights->ndim);
-    if (holds(entry, a, weights->ndim)) {
-        memcpy(out, PyBytes_AsString(entry->params), sizeof *out);
-    } else {
-        int lasting;
-        PyObject *params = ask(a, weights->ndim, &lasting);
+    const struct cvp_py_question question = {cvp_py.conv_params, {weights->ndim, 0, 0}, a};
+    PyObject *params = cvp_py_recall(&question);
+    if (!params) {
+        int is_lasting = cvp_py_is_lasting(a);
+        params = ask(a, weights->ndim, is_lasting);
         if (!params) return -1;
-        memcpy(out, PyBytes_AsString(params), sizeof *out);
-        if (lasting) keep(entry, a, weights->ndim, params);
-        Py_DECREF(params);
+        if (is_lasting) cvp_py_remember(&question, params);
     }
+    memcpy(out, PyBytes_AsString(params), sizeof *out);
+    Py_DECREF(params);
     complete(weights, out);
     if (!has_bias) out->no_bias = 1;
     return 0;

@@ -25,8 +25,8 @@ int cvp_py_support_init(void)
         intern(&cvp_py.dlpack_device, "__dlpack_device__") ||
         intern(&cvp_py.requires_grad, "requires_grad") || intern(&cvp_py.is_neg, "is_neg") ||
         intern(&cvp_py.dtype, "dtype") || intern(&cvp_py.write, "write") ||
-        intern(&cvp_py.add, "add") || intern(&cvp_py.null, "null") ||
-        import(&cvp_py.argument_error, errors, "ArgumentError") ||
+        intern(&cvp_py.add, "add") || intern(&cvp_py.null, "null") || intern(&cvp_py.out, "out") ||
+        intern(&cvp_py.empty, "") || import(&cvp_py.argument_error, errors, "ArgumentError") ||
         import(&cvp_py.exchange_error, errors, "ExchangeError") ||
         import(&cvp_py.invalid_error, errors, "InvalidError") ||
         import(&cvp_py.unsupported_error, errors, "UnsupportedError") ||
@@ -34,6 +34,7 @@ int cvp_py_support_init(void)
         import(&cvp_py.of_status, errors, "of_status") ||
         import(&cvp_py.refused, errors, "refused") ||
         import(&cvp_py.conv_params, "convop._params", "conv_params") ||
+        import(&cvp_py.recipe, "convop._invoke", "recipe") ||
         import(&cvp_py.allocate, arrays, "allocate") ||
         import(&cvp_py.deliver, arrays, "deliver") || import(&cvp_py.adopt, arrays, "adopt"))
         return -1;
@@ -56,4 +57,11 @@ void cvp_py_raise(convop_status status)
     if (!error) return;
     PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     Py_DECREF(error);
+}
+
+convop_shape cvp_py_shape_of(const DLTensor *tensor)
+{
+    convop_shape shape = {.ndim = tensor->ndim};
+    for (int i = 0; i < tensor->ndim && i < CONVOP_MAX_DIMS; i++) shape.dim[i] = tensor->shape[i];
+    return shape;
 }

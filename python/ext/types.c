@@ -20,7 +20,8 @@ static const struct cvp_dlpack_exchange_api *find_exchange(PyObject *type)
         PyCapsule_GetPointer(capsule, CVP_DLPACK_EXCHANGE_CAPSULE);
     Py_DECREF(capsule); /* the table lives as long as the process */
     while (header && header->version.major != CVP_DLPACK_MAJOR) header = header->previous;
-    return (const struct cvp_dlpack_exchange_api *)header;
+    const struct cvp_dlpack_exchange_api *table = (const struct cvp_dlpack_exchange_api *)header;
+    return table && table->allocate && table->from_object && table->to_object ? table : NULL;
 }
 
 static int attribute_is(PyObject *object, const char *name, const char *text)

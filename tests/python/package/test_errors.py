@@ -12,9 +12,17 @@ ARGUMENT, INVALID = convop.ArgumentError, convop.InvalidError
     ((X,), {}, TypeError, "missing"), ((X, W, None, 1), {}, TypeError, "positional"),
     ((X, W), {"pads": 1}, ARGUMENT, "no parameter pads"), ((X, W), {"x": X}, TypeError, "x"),
     ((X, W), {"pad": "one"}, INVALID, "pad"), ((X, W), {"pad": 1.5}, INVALID, "pad"),
+    ((X, W), {"pad": ((0, 1 << 70), (0, 0))}, INVALID, "pad"),
+    ((X, W), {"pad": ((0, 1.5), (0, 0))}, ARGUMENT, "pad"),
+    ((X, W), {"workspace_bytes": -1}, INVALID, "workspace_bytes"),
+    ((X, W), {"workspace_bytes": 1 << 64}, INVALID, "workspace_bytes"),
+    ((X, W), {"workspace_bytes": 1.5}, ARGUMENT, "workspace_bytes"),
+    ((X, W), {"num_filter": np.array([1, 1])}, ARGUMENT, "num_filter"),
+    ((X, W), {"num_group": int}, ARGUMENT, "num_group"),
     ((X, W), {"pad": object()}, ARGUMENT, "pad"), ((X, W), {"pad": (1, 1, 1)}, INVALID, "pad"),
     ((X, W), {"pad": ((1, 1, 1), (0, 0))}, INVALID, "pairs"), ((X, W), {"pad": -1}, INVALID, "pad"),
-    ((X, W), {"stride": 0}, INVALID, "stride"), ((X, W), {"kernel": (2, 2)}, INVALID, "shape"),
+    ((X, W), {"pad": 1 << 40}, INVALID, "dst|out"), ((X, W), {"stride": 0}, INVALID, "stride"),
+    ((X, W), {"kernel": (2, 2)}, INVALID, "shape"),
     ((X, W), {"num_filter": 0}, INVALID, "num_filter"),
     ((X, W), {"num_group": 3}, INVALID, "num_group"),
     ((X, W), {"layout": "NCWH"}, INVALID, "layout"), ((X, W), {"layout": "NCW"}, INVALID, "layout"),
@@ -36,7 +44,8 @@ def test_refused(arrays, keywords, error, text):
 
 @pytest.mark.parametrize("keywords, text", [
     ({"grad_req": ("write",)}, "three"), ({"out": (None,)}, "three"), ({"grad_req": "add"}, "needs"),
-    ({"grad_req": ("write", "all", "write")}, "all"), ({"pads": 1}, "pads")])
+    ({"grad_req": ("write", "all", "write")}, "all"), ({"pads": 1}, "pads"),
+    ({"grad_req": 1}, "grad_req"), ({"out": 1.5}, "out")])
 def test_backward_refused(keywords, text):
     dy = np.ones((1, 2, 2, 2), np.float32)
     with pytest.raises(convop.InvalidError, match=text):
@@ -48,6 +57,12 @@ def test_backward_refused(keywords, text):
 def test_add_needs_out():
     with pytest.raises(convop.InvalidError, match="out"):
         convop.conv_forward(X, W, request="add")
+
+
+def test_null_makes_nothing_and_checks():
+    assert convop.conv_forward(X, W, request="null") is None
+    with pytest.raises(convop.InvalidError):
+        convop.conv_forward(X, W, request="null", num_group=3)
 
 
 def test_wrong_out():

@@ -8,11 +8,12 @@ import pytest
 import convop
 
 
-def stub():
+def stub(kind=ast.FunctionDef):
+    """What the stub defines, by its names."""
     path = os.path.join(os.path.dirname(convop.__file__), "_convop.pyi")
     with open(path, encoding="utf-8") as file:
         tree = ast.parse(file.read())
-    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return {node.name: node for node in tree.body if isinstance(node, kind)}
 
 
 def parameters(node):
@@ -24,7 +25,7 @@ def parameters(node):
 def test_stub_is_the_module():
     from convop import _convop
     functions = stub()
-    assert {*functions, "exchange_api"} == {
+    assert {*functions, *stub(ast.ClassDef), "exchange_api"} == {
         name for name in dir(_convop) if not name.startswith("_")}
     for name, node in functions.items():
         signature = inspect.signature(getattr(_convop, name))
@@ -32,16 +33,20 @@ def test_stub_is_the_module():
                  if p.kind is p.POSITIONAL_OR_KEYWORD]
         by_keyword = [p.name for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY]
         assert parameters(node) == (plain, by_keyword)
+    for name, node in stub(ast.ClassDef).items():
+        for method in node.body:
+            assert isinstance(method, ast.Expr) or hasattr(getattr(_convop, name), method.name)
 
 
 def test_parameters_are_those_of_the_operator():
     known = {p["name"] for p in convop.op_info("Convolution")["parameters"]} - {"no_bias"}
-    for node in stub().values():
+    for name in ("conv_forward", "conv_backward"):
+        node = stub()[name]
         assert known <= {*parameters(node)[1]}
 
 
 def test_documentation():
-    for function in (convop.conv_forward, convop.conv_backward):
+    for function in (convop.conv_forward, convop.conv_backward, convop.invoke):
         assert len(function.__doc__) > 200
     for name in convop.__all__:
         assert getattr(convop, name).__doc__, name

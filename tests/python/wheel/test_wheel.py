@@ -53,6 +53,7 @@ def test_content(wheel):
                  if entry.external_attr >> 28 == 0o12]
     assert {"convop/__init__.py", "convop/libconvop.so.0", "convop/_convop.abi3.so",
             "convop/py.typed", "convop/_convop.pyi", "convop/torch/__init__.py"} <= names
+    assert [name for name in names if name.endswith("/LICENSE")]
     assert not links
     assert not [name for name in names if "__pycache__" in name
                 or not name.startswith(("convop/", "convop-"))]

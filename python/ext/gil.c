@@ -1,0 +1,26 @@
+/* When the GIL is kept during a call: for tiny problems, and never while implementations are
+ * measured. */
+#include <string.h>
+
+#include "python/ext/ext.h"
+
+/* Its place among the settings, which have an alphabetical order. */
+static size_t find(const char *name)
+{
+    convop_setting_info info = {.struct_size = sizeof info};
+    size_t i = 0;
+    while (convop_setting_at(i, &info) == CONVOP_OK && strcmp(info.name, name) != 0) i++;
+    return i;
+}
+
+int cvp_py_may_measure(const convop_conv_params *p)
+{
+    static size_t autotune = SIZE_MAX;
+    if (autotune == SIZE_MAX) autotune = find("autotune");
+    convop_setting_info info = {.struct_size = sizeof info};
+    if (convop_setting_at(autotune, &info) != CONVOP_OK || info.status != CONVOP_OK) return 1;
+    if (strcmp(info.value, "unset") == 0)
+        return p->cudnn_tune == CONVOP_TUNE_LIMITED_WORKSPACE ||
+               p->cudnn_tune == CONVOP_TUNE_FASTEST;
+    return strcmp(info.value, "0") != 0;
+}
