@@ -102,6 +102,14 @@ static void limited_heeds_the_limit_and_fastest_does_not(void **state)
     assert_true(answer_of(&x) == OWN);
     assert_int_equal(choice_of(&x, NULL), CONVOP_CHOICE_CACHED);
 
+    /* The same by the parameter. */
+    expect_ok(convop_set("autotune", NULL));
+    expect_ok(convop_tune_forget(NULL, NULL));
+    x.params.cudnn_tune = CONVOP_TUNE_LIMITED_WORKSPACE;
+    assert_true(answer_of(&x) == OWN);
+    x.params.cudnn_tune = CONVOP_TUNE_FASTEST;
+    assert_true(answer_of(&x) == FAST);
+
     /* The workspace of the call, and an instance's, bind in any case. */
     expect_ok(convop_set("autotune", "fastest"));
     static char memory[4096];

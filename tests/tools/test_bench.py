@@ -122,7 +122,7 @@ class Bench(Case):
         self.assertGreater(pointwise["product"], 0)
         half = counts("--impl=gemm", "--dt=f16", "--dir=FWD_D", "mb1ic3ih20oc4kh3")
         self.assertEqual(half["copy"], 3, "src, weights and dst")
-        tiles = counts("--impl=implicit", "mb1ic3ih20oc4kh3")
+        tiles = counts("--impl=implicit", "--tag=nhwc", "mb1ic3ih20oc4kh3ph1")
         self.assertGreater(min(tiles["lowering"], tiles["packing"], tiles["product"]), 0)
         plain = counts("--impl=reference", "mb1ic3ih20oc4kh3")
         self.assertEqual((plain["kernel"], plain["product"]), (1, 0))

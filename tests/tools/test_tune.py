@@ -4,6 +4,7 @@ import contextlib
 import os
 import pty
 import re
+import resource
 import subprocess
 
 from cached import BUDGET, DENSE, DEPTHWISE, Cache
@@ -106,6 +107,17 @@ class Tune(Cache):
         error = self.bad(1, "tune", BUDGET, DEPTHWISE)
         self.assertIn(self.file, error)
         self.assertIn("cannot be written", error)
+
+    def test_what_the_disk_has_no_room_for_is_said(self):
+        self.ok("tune", BUDGET, "--dir=FWD_D", DENSE)
+        size = os.path.getsize(self.file)
+        done = subprocess.run([CONVOP, "tune", BUDGET, "--dir=FWD_D,BWD_D", DENSE], text=True,
+                              capture_output=True, env={**os.environ, "CONVOP_CACHE_DIR": self.folder},
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("measured, but not kept: cannot be written to", done.stdout)
+        self.assertIn("0 measured, 1 known, 0 skipped, 1 failed", done.stdout)
+        self.assertEqual(os.path.getsize(self.file), size)
 
     def test_makes_two_folders_and_no_third(self):
         two, three = (os.path.join(self.root, name, *"xy"[:n]) for name, n in (("a", 1), ("b", 2)))

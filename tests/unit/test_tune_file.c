@@ -131,16 +131,25 @@ static void the_later_time_wins(void **state)
     }
     /* A clock that goes wrong does not bring the old one back. */
     r.when = (int64_t)time(NULL) + 1000000;
-    char *line;
+    char *future;
     size_t length;
-    assert_int_equal(cvp_tune_encode("test", &r, &line, &length), CONVOP_OK);
-    tune_write(tune_file, line, length);
-    cvp_free(line);
+    assert_int_equal(cvp_tune_encode("test", &r, &future, &length), CONVOP_OK);
+    tune_write(tune_file, future, length);
     start_anew();
     assert_int_equal(cvp_tune_store(&key, &(struct cvp_tune_choice){.impl = "third"}), CONVOP_OK);
     start_anew();
     assert_int_equal(cvp_tune_lookup(&key, &choice), 1);
     assert_string_equal(choice.impl, "third");
+    /* Nor is one that was dropped, as its row is not there: what replaces it is later. */
+    tune_write(tune_file, future, length);
+    start_anew();
+    cvp_tune_drop(&key);
+    assert_int_equal(cvp_tune_lookup(&key, &choice), 0);
+    assert_int_equal(cvp_tune_store(&key, &(struct cvp_tune_choice){.impl = "fourth"}), CONVOP_OK);
+    start_anew();
+    assert_int_equal(cvp_tune_lookup(&key, &choice), 1);
+    assert_string_equal(choice.impl, "fourth");
+    cvp_free(future);
 }
 
 static const char foreign_lines[] = "# measured on the build machine\n"
@@ -186,6 +195,64 @@ static void lines_that_end_in_a_return_count(void **state)
     assert_int_equal(start_anew(), 2);
     assert_int_equal(tune_get(1), 1);
     assert_int_equal(tune_get(2), 1);
+}
+
+/* Some editors put one in front of a file, and cat has it in the middle then. */
+static void byte_order_marks_cost_nothing(void **state)
+{
+    (void)state;
+    static const char mark[] = "\xef\xbb\xbf";
+    assert_int_equal(tune_put(1), CONVOP_OK);
+    size_t length;
+    char *bytes = tune_read(tune_file, &length), *marked = malloc(2 * (length + 3));
+    size_t head = (size_t)(strchr(bytes, '\n') + 1 - bytes), done = 0;
+    for (int i = 0; i < 2; i++) { /* before a header, before a record */
+        memcpy(marked + done, mark, 3);
+        memcpy(marked + done + 3, bytes + i * head, length - (size_t)i * head);
+        done += 3 + length - (size_t)i * head;
+    }
+    tune_write(tune_file, marked, done);
+    free(bytes);
+    free(marked);
+    convop_tune_counts counts = {.struct_size = sizeof counts};
+    assert_int_equal(convop_tune_import(tune_file, &counts), CONVOP_OK);
+    assert_int_equal(counts.records, 2);
+    assert_int_equal(counts.bad, 0);
+    assert_int_equal(counts.format, 1);
+    assert_int_equal(start_anew(), 1);
+    assert_int_equal(tune_get(1), 1);
+}
+
+/* A file may have more records than memory keeps. Those are not new to it. */
+static void importing_ones_own_file_adds_nothing(void **state)
+{
+    (void)state;
+    enum { COUNT = CVP_TUNE_MAX_RECORDS + 10 };
+    FILE *f = fopen(tune_file, "wb");
+    assert_non_null(f);
+    for (int i = 0; i < COUNT; i++) {
+        struct tune_key k;
+        tune_key(&k, i);
+        convop_tune_record r = {.device = k.key.device,
+                                .software = k.key.software,
+                                .problem = k.problem,
+                                .impl = "a",
+                                .plan = ""};
+        char *line;
+        size_t length;
+        assert_int_equal(cvp_tune_encode("test", &r, &line, &length), CONVOP_OK);
+        assert_int_equal(fwrite(line, 1, length, f), length);
+        cvp_free(line);
+    }
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(start_anew(), CVP_TUNE_MAX_RECORDS);
+    struct stat before, after;
+    assert_int_equal(stat(tune_file, &before), 0);
+    convop_tune_counts counts = {.struct_size = sizeof counts};
+    assert_int_equal(convop_tune_import(tune_file, &counts), CONVOP_OK);
+    assert_int_equal(counts.records, COUNT);
+    assert_int_equal(stat(tune_file, &after), 0);
+    assert_int_equal(after.st_size, before.st_size);
 }
 
 /* One that is linked to stays where it is, and the link too. */
@@ -270,6 +337,8 @@ int main(void)
         TEST(the_later_time_wins),
         TEST(half_of_the_file_is_never_dead),
         TEST(lines_that_end_in_a_return_count),
+        TEST(byte_order_marks_cost_nothing),
+        TEST(importing_ones_own_file_adds_nothing),
         TEST(a_link_stays_a_link),
         TEST(ten_thousand_records_with_plans),
     };

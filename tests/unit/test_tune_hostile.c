@@ -126,6 +126,12 @@ static void a_newer_format_is_left_alone(void **state)
     memcpy(both, newer, sizeof newer - 1);
     memcpy(both + sizeof newer - 1, whole, whole_length);
     is_left_alone(both, whole_length + sizeof newer - 1);
+    /* With a byte order mark before its header. */
+    char *marked = malloc(whole_length + sizeof newer + 3);
+    memcpy(marked, "\xef\xbb\xbf", 3);
+    memcpy(marked + 3, both, whole_length + sizeof newer - 1);
+    is_left_alone(marked, whole_length + sizeof newer + 2);
+    free(marked);
     /* A newer file that was put behind ours by cat. */
     memcpy(both, whole, whole_length);
     memcpy(both + whole_length, newer, sizeof newer - 1);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <limits.h>
 #include <locale.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "src/common/alloc.h"
@@ -148,6 +149,18 @@ static void what_no_line_can_hold_is_refused(void **state)
         }
         *texts[i] = was;
     }
+    const char *const was = r.impl;
+    r.impl = "a name of sixty-four bytes, for which an answer has not the room";
+    assert_int_equal(strlen(r.impl), 64);
+    refuses(r);
+    char line[256];
+    struct cvp_tune_fields fields;
+    for (int more = 0; more < 2; more++) {
+        int n = snprintf(line, sizeof line, "choice\td\ts\tp\t%s\t1\t1\t1\t1\t1\t\t%016d",
+                         r.impl + 1 - more, 0);
+        assert_int_equal(cvp_tune_decode(line, (size_t)n, &fields), !more);
+    }
+    r.impl = was;
     static const double numbers[] = {-1, 1e8, 1e300};
     for (size_t i = 0; i < 3; i++) {
         convop_tune_record bad = r;

@@ -143,7 +143,7 @@ static void a_full_disk(void **state)
         is_unchanged(before, length);
     }
     assert_int_equal(lines_said, 1);
-    assert_non_null(strstr(last_line, "tune,memory only"));
+    assert_non_null(strstr(last_line, "cache,memory only,"));
     char why[256];
     assert_true(convop_tune_path(NULL, 0, why, sizeof why) > 0);
     /* Compaction too. */

@@ -186,7 +186,8 @@ static int announce(const convop_tune_filter *filter, const char *path)
 {
     convop_tune_listing *all = NULL;
     if (convop_tune_list(filter, &all) != CONVOP_OK) return cli_fail("%s", convop_last_error());
-    cli_fail("%zu records would be removed from %s: say --yes", convop_tune_listing_count(all),
+    const size_t count = convop_tune_listing_count(all);
+    cli_fail("%zu record%s would be removed from %s: say --yes", count, count == 1 ? "" : "s",
              path);
     convop_tune_listing_destroy(&all);
     return CLI_USAGE;

@@ -106,6 +106,13 @@ static convop_status find_winner(const struct tuning *t, struct tune_case *c,
     result->ms = chosen->ms;
     for (size_t i = 0; i < count; i++)
         if (strcmp(rows[i].name, result->estimate) == 0) result->estimate_ms = rows[i].ms;
+    /* The disk may be full by now: the library goes on with its memory, which ends with us. */
+    char why[200];
+    convop_tune_path(NULL, 0, why, sizeof why);
+    if (result->outcome == TUNE_MEASURED && why[0]) {
+        result->outcome = TUNE_FAILED;
+        snprintf(result->why, sizeof result->why, "measured, but not kept: %s", why);
+    }
     return CONVOP_OK;
 }
 

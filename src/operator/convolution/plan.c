@@ -110,6 +110,7 @@ void cvp_conv_plan_start(struct conv_plan *plan, const convop_conv_problem *p,
                          const struct conv_terms *terms, const convop_context *context)
 {
     *plan = (struct conv_plan){.given = *p, .problem = *p, .terms = *terms, .context = context};
+    plan->given.constant_weights = plan->problem.constant_weights = terms->constants;
     for (int i = 0; i < CONV_PLACES && may_copy(p); i++)
         plan->differing |= (unsigned)differs(plan, (enum conv_place)i) << i;
     plan->rows = cvp_conv_rows_acquire();

@@ -52,7 +52,7 @@ static void say(const char *path, const char *why)
     snprintf(said, sizeof said, "%s", why);
     cvp_unlock(CVP_LOCK_TUNING);
     if (is_new && why[0] && cvp_verbose(1))
-        cvp_log(NULL, "tune,memory only,%s%s%s", path, path[0] ? ": " : "", why);
+        cvp_log(NULL, "cache,memory only,%s%s%s", path, path[0] ? ": " : "", why);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ static void carry_over(struct cvp_tune_index *fresh, struct cvp_tune_leftovers *
 {
     for (struct cvp_tune_record *r = cvp_tune_user.oldest, *newer; r; r = newer) {
         newer = r->newer;
-        if (!r->unsaved) continue;
+        if (!r->unsaved || r->dropped) continue;
         struct cvp_tune_batch *batch = r->batch;
         batch->refs++;
         cvp_tune_index_remove(&cvp_tune_user, r, left);
@@ -209,6 +209,12 @@ int cvp_tune_look_again(void)
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
+
+int cvp_tune_is_mirrored(const struct cvp_tune_stamp *stamp)
+{
+    return mirror.path[0] && mirror.stamp.device == stamp->device &&
+           mirror.stamp.inode == stamp->inode;
+}
 
 int cvp_tune_save(const char *lines, size_t length)
 {

@@ -24,6 +24,9 @@ int cvp_tune_look_again(void);
 void cvp_tune_enter(void);
 void cvp_tune_leave(void);
 
+/* 1 if that is the file, which memory mirrors as far as it keeps so many records. */
+int cvp_tune_is_mirrored(const struct cvp_tune_stamp *stamp);
+
 /* Appends lines to the file: 1, they are there; 0, they are not, and why has been said. */
 int cvp_tune_save(const char *lines, size_t length);
 

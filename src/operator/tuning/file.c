@@ -69,10 +69,10 @@ convop_status cvp_tune_file_read(const char *path, char **text, size_t *length, 
 {
     int fd;
     struct stat s;
-    if (stamp) *stamp = (struct cvp_tune_stamp){.size = 0};
+    *stamp = (struct cvp_tune_stamp){.size = 0};
     convop_status status = open_regular(path, O_RDONLY, &fd, &s, why);
     if (status != CONVOP_OK) return status;
-    if (stamp) *stamp = stamp_of(&s);
+    *stamp = stamp_of(&s);
     *bytes = (size_t)s.st_size + 1;
     *text = cvp_buffer_alloc(NULL, *bytes);
     *length = 0;

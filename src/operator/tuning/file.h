@@ -28,7 +28,7 @@ struct cvp_tune_stamp {
 int cvp_tune_stamp_holds(const struct cvp_tune_stamp *stamp, const char *path);
 
 /* All of a file, ended with a 0, in a buffer of `bytes` by cvp_buffer_alloc. NOT_FOUND with stamp
- * 0, IO, NO_MEMORY; `stamp` (may be NULL) is how it looked before it was read. */
+ * 0, IO, NO_MEMORY; `stamp` is how it looked before it was read. */
 convop_status cvp_tune_file_read(const char *path, char **text, size_t *length, size_t *bytes,
                                  struct cvp_tune_stamp *stamp, char why[CVP_TUNE_WHY]);
 

@@ -42,6 +42,7 @@ static void leave_out_known(struct cvp_tune_batch *batch)
         struct cvp_tune_record r = batch->records[i];
         const struct cvp_tune_record *ours = cvp_tune_index_match(&cvp_tune_user, r.line, r.hash);
         int64_t when = cvp_tune_line_when(r.line, r.length);
+        if (ours && ours->dropped) ours = NULL;
         int64_t our_when = ours ? cvp_tune_line_when(ours->line, ours->length) : -1;
         int is_same = ours && ours->length == r.length && !memcmp(ours->line, r.line, r.length);
         if (when >= our_when && !is_same) batch->records[kept++] = r;
@@ -77,12 +78,15 @@ static void tell_host(const struct cvp_tune_batch *batch)
     }
 }
 
-/* Takes over the batch. */
-static void add(struct cvp_tune_batch *batch)
+/* Takes over the batch, which was read from the file with the stamp. */
+static void add(struct cvp_tune_batch *batch, const struct cvp_tune_stamp *stamp)
 {
     size_t length;
     cvp_tune_enter();
-    leave_out_known(batch);
+    if (cvp_tune_is_mirrored(stamp))
+        batch->count = 0;
+    else
+        leave_out_known(batch);
     char *lines = join(batch, &length);
     int saved = lines && length && cvp_tune_save(lines, length);
     for (size_t i = 0; i < batch->count; i++) batch->records[i].unsaved = !saved;
@@ -103,17 +107,18 @@ convop_status convop_tune_import(const char *path, convop_tune_counts *counts)
     char *text, why[CVP_TUNE_WHY];
     size_t length, bytes, size = counts ? counts->struct_size : 0;
     struct cvp_tune_census census;
+    struct cvp_tune_stamp stamp;
     convop_tune_counts found = {.struct_size = sizeof found};
     if (!path) return convop_fail(CONVOP_E_INVALID, "%s: path is NULL", caller);
     if (counts) CVP_RETURN_IF_ERROR(cvp_read_struct(&found, sizeof found, counts, caller));
-    convop_status status = cvp_tune_file_read(path, &text, &length, &bytes, NULL, why);
+    convop_status status = cvp_tune_file_read(path, &text, &length, &bytes, &stamp, why);
     if (status != CONVOP_OK) return convop_fail(status, "%s: %s: %s", caller, path, why);
     struct cvp_tune_batch *batch = cvp_tune_scan(text, length, bytes, &census);
     if (!batch) return convop_fail(CONVOP_E_NO_MEMORY, "%s: %s: no memory", caller, path);
     found.records = tidy(batch);
     found.bad = census.bad + census.others + census.records - found.records;
     found.format = census.format;
-    add(batch);
+    add(batch, &stamp);
     cvp_epoch_advance();
     found.struct_size = size;
     if (counts) memcpy(counts, &found, size < sizeof found ? size : sizeof found);

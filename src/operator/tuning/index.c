@@ -118,8 +118,8 @@ int cvp_tune_index_insert(struct cvp_tune_index *index, struct cvp_tune_record *
 {
     struct cvp_tune_record *r = cvp_tune_index_match(index, record->line, record->hash);
     if (r) {
-        if (cvp_tune_line_when(r->line, r->length) >
-            cvp_tune_line_when(record->line, record->length))
+        if (!r->dropped && cvp_tune_line_when(r->line, r->length) >
+                               cvp_tune_line_when(record->line, record->length))
             return 0;
         cvp_tune_index_remove(index, r, left);
     }

@@ -18,6 +18,7 @@ struct cvp_tune_record {
     struct cvp_tune_record *newer, *older; /* by use */
     int held;                              /* it is in an index */
     int unsaved;                           /* it is in no file, or was not when it came */
+    int dropped;                           /* no answer; whatever comes replaces it */
 };
 
 /* Records that came together, and their text: a file's, or one. */

@@ -23,6 +23,9 @@
 #define HEX_DIGITS    16
 #define KEY_FIELDS    3
 
+/* Some editors begin a file with it, and cat puts it before any line. */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 /* Times are written in nanoseconds and hold less than this many milliseconds, so that all their
  * digits fit a double: a day. */
 #define MAX_MS 1e8
@@ -122,6 +125,8 @@ int cvp_tune_next_line(const char **at, const char *end, struct cvp_tune_span *l
     const char *stop = newline ? newline : end;
     *line = (struct cvp_tune_span){*at, (size_t)(stop - *at)};
     if (line->length > 0 && stop[-1] == '\r') line->length--;
+    if (line->length >= 3 && memcmp(line->at, BYTE_ORDER_MARK, 3) == 0)
+        *line = (struct cvp_tune_span){line->at + 3, line->length - 3};
     *at = newline ? newline + 1 : end;
     return 1;
 }
@@ -159,8 +164,8 @@ int cvp_tune_decode(const char *line, size_t length, struct cvp_tune_fields *fie
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (!take(&at, end, all[i]) || has_control(all[i]->at, all[i]->length)) return 0;
     int64_t number, bytes;
-    if (at != end || fields->impl.length == 0 || !read_digits(version, &number) ||
-        number > INT_MAX || !read_ms(ms, &fields->ms) ||
+    if (at != end || fields->impl.length == 0 || fields->impl.length >= CVP_TUNE_IMPL ||
+        !read_digits(version, &number) || number > INT_MAX || !read_ms(ms, &fields->ms) ||
         !read_ms(estimated_ms, &fields->estimated_ms) || !read_digits(workspace, &bytes) ||
         !read_digits(when, &fields->when))
         return 0;
@@ -234,6 +239,9 @@ static convop_status check_record(const char *caller, const convop_tune_record *
     CVP_RETURN_IF_ERROR(check_text(caller, "problem", r->problem, 0));
     CVP_RETURN_IF_ERROR(check_text(caller, "impl", r->impl, 0));
     CVP_RETURN_IF_ERROR(check_text(caller, "plan", r->plan, 1));
+    if (strlen(r->impl) >= CVP_TUNE_IMPL)
+        return convop_fail(CONVOP_E_INVALID, "%s: impl has %zu bytes, at most %zu", caller,
+                           strlen(r->impl), CVP_TUNE_IMPL - 1);
     CVP_RETURN_IF_ERROR(check_ms(caller, "ms", r->ms));
     CVP_RETURN_IF_ERROR(check_ms(caller, "estimated_ms", r->estimated_ms));
     if (r->impl_version < 0)

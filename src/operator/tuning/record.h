@@ -7,6 +7,9 @@
 
 #define CVP_TUNE_FORMAT CONVOP_TUNE_FORMAT
 
+/* Bytes of a row's name, with its 0, where it is kept. */
+#define CVP_TUNE_IMPL sizeof(((struct cvp_tune_choice *)0)->impl)
+
 /* Longer lines are bad: 1 MiB. */
 #define CVP_TUNE_MAX_LINE ((size_t)1 << 20)
 
@@ -30,8 +33,8 @@ struct cvp_tune_span {
     size_t length;
 };
 
-/* The next line from *at, without its newline (and the return before it, if there is one); moves
- * *at behind it. The last one may lack a newline. 0: there is none. */
+/* The next line from *at, without its newline, a return before that and a byte order mark in front;
+ * moves *at behind it. The last one may lack a newline. 0: there is none. */
 int cvp_tune_next_line(const char **at, const char *end, struct cvp_tune_span *line);
 
 /* What a choice says; texts lie in the line. */

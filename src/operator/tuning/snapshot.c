@@ -20,6 +20,7 @@ static int compare(const void *a, const void *b)
 static void add(struct cvp_tune_snapshot *s, const struct cvp_tune_index *index, int is_system)
 {
     for (struct cvp_tune_record *r = index->newest; r; r = r->older) {
+        if (r->dropped) continue;
         r->batch->refs++;
         s->at[s->count++] = (struct cvp_tune_entry){r, is_system};
     }

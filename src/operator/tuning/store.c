@@ -12,7 +12,7 @@
 static int fill_choice(const char *line, size_t length, struct cvp_tune_choice *choice)
 {
     struct cvp_tune_fields f;
-    if (!cvp_tune_decode(line, length, &f) || f.impl.length >= sizeof choice->impl) return 0;
+    if (!cvp_tune_decode(line, length, &f)) return 0;
     struct cvp_tune_choice found = {.impl_version = f.impl_version,
                                     .ms = f.ms,
                                     .estimated_ms = f.estimated_ms,
@@ -41,7 +41,8 @@ static int find(const struct cvp_tune_key *key, uint64_t hash, struct cvp_tune_c
 {
     cvp_lock(CVP_LOCK_TUNING);
     struct cvp_tune_record *r = cvp_tune_index_find(&cvp_tune_user, key, hash);
-    if (!r) r = cvp_tune_index_find(&cvp_tune_system, key, hash);
+    if (!r || r->dropped) r = cvp_tune_index_find(&cvp_tune_system, key, hash);
+    if (r && r->dropped) r = NULL;
     if (r) r->batch->refs++;
     cvp_unlock(CVP_LOCK_TUNING);
     if (!r) return 0;
@@ -58,7 +59,8 @@ int cvp_tune_lookup(const struct cvp_tune_key *key, struct cvp_tune_choice *choi
     return find(key, hash, choice) || (cvp_tune_look_again() && find(key, hash, choice));
 }
 
-/* The time, but not before that of the record that is replaced: clocks differ between machines. */
+/* The time, but not before that of the record that is replaced, be it a dropped one: clocks differ
+ * between machines. */
 static int64_t time_of(const struct cvp_tune_key *key)
 {
     int64_t now = (int64_t)time(NULL), before = 0;
@@ -124,14 +126,12 @@ void cvp_tune_drop(const struct cvp_tune_key *key)
 {
     struct cvp_tune_index *const indices[] = {&cvp_tune_user, &cvp_tune_system};
     uint64_t hash = cvp_tune_key_hash(key);
-    struct cvp_tune_leftovers left = {NULL};
     cvp_lock(CVP_LOCK_TUNING);
     for (int i = 0; i < 2; i++) {
         struct cvp_tune_record *r = cvp_tune_index_find(indices[i], key, hash);
-        if (r) cvp_tune_index_remove(indices[i], r, &left);
+        if (r) r->dropped = 1;
     }
     cvp_unlock(CVP_LOCK_TUNING);
-    cvp_tune_free_leftovers(&left);
 }
 
 size_t cvp_tune_count(void)

@@ -28,8 +28,8 @@ int cvp_tune_lookup(const struct cvp_tune_key *key, struct cvp_tune_choice *choi
  * cvp_epoch(). */
 convop_status cvp_tune_store(const struct cvp_tune_key *key, const struct cvp_tune_choice *choice);
 
-/* Drops the record of a key from memory: it names what is not there any more, or what failed. The
- * next cvp_tune_store replaces it in the file too. */
+/* The record of a key counts no more: it names what is not there any more, or what failed. The next
+ * cvp_tune_store replaces it in the file too. */
 void cvp_tune_drop(const struct cvp_tune_key *key);
 
 /* Measuring a key is one thread's work at a time. cvp_tune_begin: 1, the caller measures and must
