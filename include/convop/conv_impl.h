@@ -42,8 +42,9 @@ typedef struct convop_conv_problem {
     size_t workspace_limit; /* bytes */
     int depthwise_conv_off, cudnn_off;
     int deterministic;
-    int threads; /* lanes of a parallel loop, at most */
-    int isa;     /* in use: 0 baseline, 1 avx2, 2 avx512, 3 neon */
+    int threads;          /* lanes of a parallel loop, at most */
+    int isa;              /* in use: 0 baseline, 1 avx2, 2 avx512, 3 neon */
+    int constant_weights; /* over many calls: what pack() makes of them costs nothing in each */
 } convop_conv_problem;
 
 /** The tensors of a call. `out` is the one that the direction computes, its input counterpart is

@@ -39,6 +39,20 @@ typedef void cvp_tile(const struct cvp_tile_args *t);
 /* The same sum where the rows of b lie anywhere: there is one run, and its b[p * b_row + j] is
  * b[b_table[p] + j]. */
 
+/* `n` elements of each row of b that lie side by side, and their place in a panel's row. */
+struct cvp_tile_piece {
+    int64_t from, to, n;
+};
+
+/* Copies rows that lie anywhere into a panel, whose rows follow each other:
+ *
+ *     panel[p * columns + to + j] = from[table[p] + from + j], for p < n, for each piece, j < its n
+ *
+ * Pieces ascend in `to`. Whole vectors are read and written: up to one less an element is read past
+ * each piece, and written past the last row. */
+typedef void cvp_tile_gather(void *panel, int64_t columns, const void *from, const int64_t *table,
+                             int64_t n, const struct cvp_tile_piece *pieces, int num_pieces);
+
 /* The kernels of one instruction set for one type. */
 struct cvp_tile_kernels {
     int size;           /* bytes of an element */
@@ -46,6 +60,7 @@ struct cvp_tile_kernels {
     int lanes, vectors; /* elements of a vector; vectors across a tile at most */
     /* [(rows - 1) * vectors + (v - 1)]: rows x (v * lanes) */
     cvp_tile *const *tiles, *const *table_tiles;
+    cvp_tile_gather *gather;
 };
 
 /* Elements across a tile, at most. */

@@ -53,6 +53,10 @@ struct cvp_dw_filter {
  * multiple of all vectors. */
 #define CVP_DW_GROUP 64
 
+/* Kernels multiply strides, dilations and pads by the sizes of tensors, unchecked: none that is
+ * taken is larger. */
+#define CVP_DW_MAX_STEP (1 << 30)
+
 /* The kernels of one instruction set for one type; kernels/depthwise.c fills it. */
 struct cvp_dw_kernels {
     int lanes;      /* elements of a vector */

@@ -7,13 +7,16 @@ struct sizes {
     int64_t i, o, k, s, d, p;
 };
 
+/* A step that is not taken means nothing; it gets a size that can be computed with. */
 static struct sizes sizes_of(const convop_conv_problem *p, int axis)
 {
-    switch (axis) {
-    case 0: return (struct sizes){p->id, p->od, p->kd, p->sd, p->dd, p->pd};
-    case 1: return (struct sizes){p->ih, p->oh, p->kh, p->sh, p->dh, p->ph};
-    default: return (struct sizes){p->iw, p->ow, p->kw, p->sw, p->dw, p->pw};
-    }
+    const struct sizes all[] = {{p->id, p->od, p->kd, p->sd, p->dd, p->pd},
+                                {p->ih, p->oh, p->kh, p->sh, p->dh, p->ph},
+                                {p->iw, p->ow, p->kw, p->sw, p->dw, p->pw}};
+    struct sizes z = all[axis];
+    if (z.o == 1) z.s = cvp_min_i64(z.s, CVP_DW_MAX_STEP);
+    if (z.k == 1) z.d = cvp_min_i64(z.d, CVP_DW_MAX_STEP);
+    return z;
 }
 
 struct cvp_dw_axis cvp_dw_forward_axis(const convop_conv_problem *p, int axis)

@@ -20,6 +20,13 @@ const struct cvp_dw_kernels *cvp_dw_kernels(const convop_conv_problem *p)
     return tables[i][cvp_conv_float(p)];
 }
 
+/* Of o outputs and k taps. A step that is not taken may be of any size. */
+static int is_moderate(int64_t o, int64_t s, int64_t k, int64_t d, int64_t p)
+{
+    return (o == 1 || s <= CVP_DW_MAX_STEP) && (k == 1 || d <= CVP_DW_MAX_STEP) &&
+           p <= CVP_DW_MAX_STEP;
+}
+
 int cvp_dw_takes(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
     if (p->g != p->ic) {
@@ -29,6 +36,12 @@ int cvp_dw_takes(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
     }
     if (p->depthwise_conv_off) {
         snprintf(why, CONVOP_WHY_SIZE, "depthwise_conv_off is set");
+        return 0;
+    }
+    if (!is_moderate(p->od, p->sd, p->kd, p->dd, p->pd) ||
+        !is_moderate(p->oh, p->sh, p->kh, p->dh, p->ph) ||
+        !is_moderate(p->ow, p->sw, p->kw, p->dw, p->pw)) {
+        snprintf(why, CONVOP_WHY_SIZE, "a stride, dilation or pad is above %d", CVP_DW_MAX_STEP);
         return 0;
     }
     return cvp_conv_is_plain(p, why);

@@ -8,6 +8,14 @@
 #include "src/operator/gemm/gemm_tasks.h"
 #include "src/operator/tile/tile.h"
 
+/* Takes a task's number apart: its place among `count`, the fastest axis first. */
+static inline int64_t cvp_conv_implicit_next(int64_t *number, int64_t count)
+{
+    const int64_t place = *number % count;
+    *number /= count;
+    return place;
+}
+
 /* Packs `width` rows of k elements each, side by side: in pieces of what the first-level cache
  * holds, as the transposition passes over its result several times. */
 void cvp_conv_implicit_pack_rows(const convop_conv_problem *p, cvp_gemm_pack *pack, char *panel,

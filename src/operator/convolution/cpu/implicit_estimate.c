@@ -5,9 +5,10 @@
 #include "src/operator/convolution/cpu/implicit_first.h"
 #include "src/operator/convolution/cpu/implicit_last.h"
 
-/* Call; vector multiply-adds; elements broadcast for them; tiles; runs; elements of packed weights;
- * elements staged, or packed of diff_dst; elements that tiles leave elsewhere first; bytes. */
-enum { CALL, PRODUCTS, BROADCASTS, TILES, RUNS, WEIGHTS, STAGED, PUT, BYTES };
+/* Call; vector multiply-adds; elements broadcast for them; tiles; runs, or vectors gathered into
+ * panels; elements of packed weights; elements staged, or packed of diff_dst; elements that tiles
+ * leave elsewhere first; bytes. */
+enum { CALL, PRODUCTS, BROADCASTS, TILES, RUNS, WEIGHTS, STAGED, PUT, BYTES, GATHERED = RUNS };
 
 /* A call is counted as 1 us at least: so small problems were not among those that were measured. */
 static const conv_prices prices[3][2] =
@@ -15,9 +16,9 @@ static const conv_prices prices[3][2] =
         [CONVOP_FWD] =
             {
                 {
-                    {1e+03, 0.22, 0.0652, 21.7, 0, 1.13, 0.491, 0.177, 0},
-                    {1e+03, 0.0777, 0.164, 27.9, 0, 0.993, 0.282, 0.279, 0.00937},
-                    {1e+03, 0.117, 0.151, 19.8, 0, 0.862, 0.274, 0.138, 0.0156},
+                    {1e+03, 0.0915, 0.296, 10.2, 0.735, 0, 0.514, 2.06, 0.0216},
+                    {1e+03, 0.0276, 0.263, 10.3, 0.975, 0, 0.612, 0.106, 0.00625},
+                    {1e+03, 0.124, 0.154, 10.7, 0.729, 0, 0.658, 0, 0.0126},
                 },
                 {
                     {1.13e+03, 0.0843, 0.311, 15.5, 0, 0.36, 0.0169, 0, 0.00131},
@@ -28,9 +29,9 @@ static const conv_prices prices[3][2] =
         [CONVOP_BWD_D] =
             {
                 {
-                    {1e+03, 0.252, 0, 17.9, 0, 2.33, 0.371, 0.754, 0.00132},
-                    {634, 0.0785, 0.152, 19.5, 0, 2.05, 0.346, 0.319, 0},
-                    {1.01e+03, 0.146, 0.12, 18.5, 0, 1.41, 0.356, 0.184, 0},
+                    {1e+03, 0, 0.49, 11, 1.17, 2.37, 0.39, 0.521, 0},
+                    {1.57e+03, 0.063, 0.214, 8.84, 1.23, 1.71, 0.344, 0.616, 0},
+                    {1e+03, 0.0843, 0.24, 4.92, 2.23, 1.5, 0.388, 0.409, 0},
                 },
                 {
                     {1.32e+03, 0.174, 0.115, 11.9, 2.32, 0.511, 0.197, 0, 0.00298},
@@ -80,34 +81,48 @@ static double estimate_last(const convop_conv_problem *p)
         [BROADCASTS] = pixels * sum * (double)l.panels,
         [TILES] = tiles,
         [RUNS] = tiles * (is_one ? taps / (double)p->kw : taps),
-        [WEIGHTS] = (double)p->g * (double)(l.panels * l.columns) * (double)l.taps * (double)l.in_c,
+        [WEIGHTS] = p->constant_weights ? 0
+                                        : (double)p->g * (double)(l.panels * l.columns) *
+                                              (double)l.taps * (double)l.in_c,
         [STAGED] = (double)l.tasks * (double)(l.staged_bytes / (size_t)l.size),
     };
     return price(p, work, (double)l.tasks);
 }
 
+/* Parts of `unit` pixels of all blocks of a plane's rows, in the first phase. */
+static double parts_first(const struct implicit_first *f, int64_t unit)
+{
+    const struct stencil s = cvp_conv_stencil(f->p, 0, f->is_plane);
+    const double width = (double)f->width, rows = (double)f->rows, count = (double)s.h.count;
+    const double full = (double)(s.h.count / f->rows), rest = count - full * rows;
+    const double gap = f->is_flat ? (double)(f->pitch - f->width) : 0;
+    if (!f->is_gathered && !f->is_flat)
+        return count * (double)f->w_blocks * cvp_conv_parts(width, (double)unit);
+    const double last = rest > 0 ? cvp_conv_parts(rest * (width + gap) - gap, (double)unit) : 0;
+    return (double)f->w_blocks *
+           (full * cvp_conv_parts(rows * (width + gap) - gap, (double)unit) + last);
+}
+
 static double estimate_first(const convop_conv_problem *p)
 {
     const struct implicit_first f = cvp_conv_implicit_first_plan(p);
-    const double taps = (double)cvp_conv_taps(p) / (double)f.phases;
-    const double lanes = f.kernels->lanes, sum = taps * (double)f.in_c;
-    const double chunks = cvp_conv_parts((double)f.in_c, (double)f.chunk);
-    const double width = (double)f.width, rows = (double)f.rows;
-    const double blocks = (double)f.tasks / (double)f.tile_blocks;
-    const double vectors =
-        blocks * (f.is_flat ? cvp_conv_parts((rows - 1) * (double)f.pitch + width, lanes)
-                            : rows * cvp_conv_parts(width, lanes));
-    const double strips = blocks * (f.is_flat ? cvp_conv_parts((rows - 1) * (double)f.pitch + width,
-                                                               (double)f.columns)
-                                              : rows * cvp_conv_parts(width, (double)f.columns));
-    const double out = (double)f.out_c;
+    const double taps = (double)cvp_conv_taps(p) / (double)f.phases, sum = taps * (double)f.in_c;
+    const double chunks = cvp_conv_parts((double)f.in_c, (double)f.chunk), out = (double)f.out_c;
+    const double planes = (double)f.phases * (double)p->mb * (double)p->g * (double)f.d_count;
+    const double vectors = planes * parts_first(&f, f.kernels->lanes);
+    const double strips = planes * parts_first(&f, f.columns);
     double work[CONV_KINDS] = {
         [PRODUCTS] = vectors * out * sum,
         [BROADCASTS] = strips * out * sum,
         [TILES] = strips * (double)f.tiles * chunks,
-        [WEIGHTS] = (double)p->g * out * (double)f.in_c * (double)cvp_conv_taps(p),
-        [STAGED] = (double)f.tasks * (double)f.in_c * (double)(f.step_h * f.step_w * f.depths) *
-                   (double)(f.staged_rows * f.pitch),
+        [GATHERED] = f.is_gathered && !f.is_direct ? vectors * sum * (double)f.tile_blocks : 0,
+        [WEIGHTS] = f.is_raw || p->constant_weights
+                        ? 0
+                        : (double)p->g * out * (double)f.in_c * (double)cvp_conv_taps(p),
+        [STAGED] = f.is_plane ? 0
+                              : (double)f.tasks * (double)f.in_c *
+                                    (double)(f.step_h * f.step_w * f.depths) *
+                                    (double)(f.staged_rows * f.pitch),
         [PUT] = f.is_flat || f.phases > 1 ? outputs(p) * out * chunks : 0,
     };
     return price(p, work, (double)f.tasks);

@@ -59,6 +59,10 @@ static void stage(const struct implicit_last *l, struct block *b, char *to)
             char *row = to + (j * rows + r) * pixels * (int64_t)pixel;
             const int64_t h = b->low_h + r;
             if (!inside(d, s->d.in_size) || !inside(h, s->h.in_size)) continue;
+            if (w0 == w1) {
+                memset(row, 0, (size_t)pixels * pixel);
+                continue;
+            }
             memset(row, 0, (size_t)w0 * pixel);
             const char *from =
                 image + ((d * l->in_h + h) * l->in_w + b->low_w + w0) * l->in_all * l->size;
@@ -173,25 +177,19 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
     const struct implicit_last *l = job->l;
     char *own = job->lanes + (size_t)lane * l->lane_bytes;
     for (int64_t i = begin; i < end; i++) {
-        int64_t rest = i;
         struct block b = {.runs = (struct cvp_tile_run *)(void *)(own + l->staged_bytes)};
-        const int64_t w_block = rest % l->w_blocks;
-        rest /= l->w_blocks;
-        const int64_t h_block = rest % l->h_blocks;
-        rest /= l->h_blocks;
-        b.td = rest % l->d_count;
-        rest /= l->d_count;
-        b.g = rest % l->p->g;
-        rest /= l->p->g;
-        b.n = rest % l->mb;
-        b.s = cvp_conv_stencil(l->p, rest / l->mb, 1);
+        int64_t rest = i;
+        b.w0 = cvp_conv_implicit_next(&rest, l->w_blocks) * l->width;
+        b.h0 = cvp_conv_implicit_next(&rest, l->h_blocks) * l->rows;
+        b.td = cvp_conv_implicit_next(&rest, l->d_count);
+        b.g = cvp_conv_implicit_next(&rest, l->p->g);
+        b.n = cvp_conv_implicit_next(&rest, l->mb);
+        b.s = cvp_conv_stencil(l->p, rest, 1);
         if (l->is_merged) {
             b.s.w.count *= l->p->mb;
             b.s.w.in_size *= l->p->mb;
         }
-        b.h0 = h_block * l->rows;
         b.h1 = cvp_min_i64(b.h0 + l->rows, b.s.h.count);
-        b.w0 = w_block * l->width;
         b.w1 = cvp_min_i64(b.w0 + l->width, b.s.w.count);
         if (b.td >= b.s.d.count || b.h0 >= b.h1 || b.w0 >= b.w1) continue; /* a phase with fewer */
         b.in = job->in + (b.n * l->in_image + b.g * l->in_c) * l->size;

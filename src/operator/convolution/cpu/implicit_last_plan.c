@@ -17,10 +17,15 @@ static int64_t tasks_of(struct implicit_last *l, const struct stencil *s)
     return l->tasks = l->phases * l->mb * l->p->g * l->d_count * l->h_blocks * l->w_blocks;
 }
 
-/* Sizes of a task. They follow from the problem alone, so that results depend on no thread. */
-static void cut(struct implicit_last *l, const struct stencil *s)
+/* Sizes of a task. They follow from the problem alone, so that results depend on no thread. 0: a
+ * stride, which padding lets be of any size, steps over more than can be addressed. */
+static int cut(struct implicit_last *l, const struct stencil *s)
 {
-    const int64_t pixel = s->w.in_step * l->in_c * l->size, tile = l->kernels->rows;
+    const int64_t tile = l->kernels->rows;
+    int64_t pixel, row;
+    if (!cvp_mul_i64(s->w.in_step, l->in_c * l->size, &pixel) ||
+        !cvp_mul_i64(pixel, s->w.count, &row) || !cvp_mul_i64(row, s->h.in_step, &row))
+        return 0;
     l->d_count = s->d.count;
     l->width = s->w.count;
     if (l->width * pixel > BLOCK_BYTES)
@@ -36,6 +41,7 @@ static void cut(struct implicit_last *l, const struct stencil *s)
         else
             break;
     }
+    return 1;
 }
 
 struct implicit_last cvp_conv_implicit_last_plan(const convop_conv_problem *p)
@@ -68,18 +74,18 @@ struct implicit_last cvp_conv_implicit_last_plan(const convop_conv_problem *p)
         l.mb = 1;
         l.is_merged = 1;
     }
-    cut(&l, &s);
+    l.lane_bytes = SIZE_MAX;
+    if (!cut(&l, &s)) return l;
     s.w.taps = cvp_ceil_div(p->kw, s.w.k_step);
     s.h.taps = cvp_ceil_div(p->kh, s.h.k_step);
     s.d.taps = cvp_ceil_div(p->kd, s.d.k_step);
     /* Inference has bounded the products of sizes; those with a kernel's reach are checked here. */
     int64_t n, weights;
-    int fits =
-        cvp_mul_i64(stencil_reach(&s.h, l.rows) * s.d.taps, stencil_reach(&s.w, l.width), &n) &&
-        cvp_mul_i64(n, l.in_c * l.size, &n) &&
-        cvp_mul_i64(p->g * l.panels * l.columns, l.taps * l.in_c * l.size, &weights);
-    l.lane_bytes = SIZE_MAX;
-    if (!fits) return l;
+    if (!cvp_mul_i64(stencil_reach(&s.h, l.rows), stencil_reach(&s.w, l.width), &n) ||
+        !cvp_mul_i64(n, s.d.taps, &n) || !cvp_mul_i64(n, l.in_c * l.size, &n) ||
+        !cvp_mul_i64(p->g * l.panels, l.columns, &weights) ||
+        !cvp_mul_i64(weights, l.taps * l.in_c * l.size, &weights))
+        return l;
     if (!l.is_merged && (p->direction != CONVOP_FWD || stencil_leaves_image(&s.w)))
         l.staged_bytes = cvp_round_up((size_t)n, CVP_BUFFER_ALIGN);
     l.weight_bytes = cvp_round_up((size_t)weights, CVP_BUFFER_ALIGN);

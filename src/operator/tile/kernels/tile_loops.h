@@ -99,6 +99,21 @@ static cvp_tile *const NAME(table_tiles)[] = {CVP_EACH_ROWS(ROWS)};
 #undef TILE
 #undef ROWS
 
+static void NAME(gather)(void *panel, int64_t columns, const void *from_, const int64_t *table,
+                         int64_t n, const struct cvp_tile_piece *pieces, int num_pieces)
+{
+    const SCALAR *from = from_;
+    SCALAR *to = panel;
+    for (int64_t p = 0; p < n; p++, to += columns) {
+        const SCALAR *row = from + table[p];
+        for (int i = 0; i < num_pieces; i++) {
+            const struct cvp_tile_piece *piece = &pieces[i];
+            for (int64_t j = 0; j < piece->n; j += LANES)
+                *(LOOSE *)(to + piece->to + j) = *(const LOOSE *)(row + piece->from + j);
+        }
+    }
+}
+
 extern const struct cvp_tile_kernels PASTE(NAME(cvp_tile), CVP_ISA_SUFFIX);
 const struct cvp_tile_kernels PASTE(NAME(cvp_tile), CVP_ISA_SUFFIX) = {
     .size = (int)sizeof(SCALAR),
@@ -107,6 +122,7 @@ const struct cvp_tile_kernels PASTE(NAME(cvp_tile), CVP_ISA_SUFFIX) = {
     .vectors = CVP_TILE_VECTORS,
     .tiles = NAME(tiles),
     .table_tiles = NAME(table_tiles),
+    .gather = NAME(gather),
 };
 
 #undef LOOSE

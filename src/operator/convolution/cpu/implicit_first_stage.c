@@ -1,0 +1,172 @@
+/* The copies that the row `implicit` makes for NC*: pixels with zeros around, panels of them, and
+ * tiles of the output that do not lie as a tile does. */
+#include <string.h>
+
+#include "src/common/size.h"
+#include "src/operator/convolution/cpu/implicit_first.h"
+#include "src/operator/convolution/cpu/window.h"
+
+static int inside(int64_t at, int64_t size)
+{
+    return at >= 0 && at < size;
+}
+
+/* ---- staging ------------------------------------------------------------------------------- */
+
+/* Where a tap reads, from where the first one does: the phase of the stride, and steps of it. */
+static int64_t place_of(const struct stencil_axis *a, int64_t j)
+{
+    return a->at_first + j * a->at_step - stencil_low(a);
+}
+
+void cvp_conv_implicit_first_fill_table(const struct implicit_first *f,
+                                        const struct implicit_first_block *b)
+{
+    const struct stencil *s = &b->s;
+    int64_t *to = b->table;
+    if (f->is_plane) {
+        for (int64_t c = 0; c < f->chunk; c++) *to++ = c * f->in_plane;
+        return;
+    }
+    for (int64_t c = 0; c < f->chunk; c++)
+        for (int64_t jd = 0; jd < s->d.taps; jd++)
+            for (int64_t jh = 0; jh < s->h.taps; jh++)
+                for (int64_t jw = 0; jw < s->w.taps; jw++) {
+                    const int64_t h = place_of(&s->h, jh), w = place_of(&s->w, jw);
+                    const int64_t plane =
+                        ((jd * f->chunk + c) * f->step_h + h % f->step_h) * f->step_w +
+                        w % f->step_w;
+                    *to++ = (plane * f->staged_rows + h / f->step_h) * f->pitch + w / f->step_w;
+                }
+}
+
+#define T          float
+#define NAME(name) name##_f32
+#include "src/operator/convolution/cpu/implicit_first_loops.h"
+#undef T
+#undef NAME
+#define T          double
+#define NAME(name) name##_f64
+#include "src/operator/convolution/cpu/implicit_first_loops.h"
+#undef T
+#undef NAME
+
+void cvp_conv_implicit_first_stage(const struct implicit_first *f,
+                                   const struct implicit_first_block *b, const char *in, int64_t c0,
+                                   int64_t c1)
+{
+    const struct stencil *s = &b->s;
+    const int64_t low_h = b->h0 * f->step_h + stencil_low(&s->h);
+    const int64_t low_w = b->w0 * f->step_w + stencil_low(&s->w);
+    for (int64_t jd = 0; jd < s->d.taps; jd++) {
+        const int64_t d = b->td * s->d.in_step + s->d.at_first + jd * s->d.at_step;
+        const int64_t depth = inside(d, s->d.in_size) ? d * f->in_h * f->in_w : -1;
+        for (int64_t c = c0; c < c1; c++) {
+            const char *plane = in + ((b->n * f->in_all + b->g * f->in_c + c) * f->in_plane +
+                                      cvp_max_i64(depth, 0)) *
+                                         f->size;
+            const int64_t first =
+                (jd * f->chunk + c - c0) * f->step_h * f->step_w * f->staged_rows * f->pitch;
+            for (int64_t i = 0; i < f->step_h * f->staged_rows; i++) {
+                const int64_t h = low_h + i;
+                const char *row =
+                    depth >= 0 && inside(h, f->in_h) ? plane + h * f->in_w * f->size : NULL;
+                const int64_t at =
+                    first + (i % f->step_h * f->step_w * f->staged_rows + i / f->step_h) * f->pitch;
+                (f->size == 8 ? stage_row_f64 : stage_row_f32)(f, row, low_w,
+                                                               b->staged + at * f->size);
+            }
+        }
+    }
+}
+
+/* ---- panels -------------------------------------------------------------------------------- */
+
+/* Every strip's parts of rows, with what of the last vector no pixel fills. */
+static int cut_strips(const struct implicit_first *f, const struct implicit_first_block *b,
+                      struct cvp_tile_piece pieces[CVP_IMPLICIT_MAX_PIXELS])
+{
+    const int64_t width = b->w1 - b->w0, all = (b->h1 - b->h0) * width;
+    const int is_one = width == f->pitch; /* nothing lies between rows */
+    int num = 0;
+    for (int64_t y = 0; y < all; y += f->columns) {
+        const int64_t columns = cvp_min_i64(f->columns, all - y);
+        for (int64_t done = 0; done < columns;) {
+            const int64_t left = columns - done, at = is_one ? 0 : (y + done) % width;
+            const int64_t n = is_one ? left : cvp_min_i64(left, width - at);
+            const int64_t from = is_one ? y + done : (y + done) / width * f->pitch + at;
+            pieces[num++] = (struct cvp_tile_piece){from, y / f->columns * b->panel + done, n};
+            done += n;
+        }
+        pieces[num - 1].n += -columns & (f->kernels->lanes - 1);
+    }
+    return num;
+}
+
+/* Of `rows` planes, those of which whole vectors from element `at` of the tensor on may be read. */
+static int64_t count_safe(const struct implicit_first *f, int64_t at, int64_t width, int64_t rows)
+{
+    const int64_t room = f->p->mb * f->in_all * f->in_plane - at - width;
+    return room < 0 ? 0 : cvp_min_i64(rows, room / f->in_plane + 1);
+}
+
+void cvp_conv_implicit_first_gather(const struct implicit_first *f,
+                                    const struct implicit_first_block *b, const char *in,
+                                    int64_t c0, int64_t c1)
+{
+    struct cvp_tile_piece pieces[CVP_IMPLICIT_MAX_PIXELS];
+    const int num = cut_strips(f, b, pieces);
+    if (!f->is_plane) {
+        f->kernels->gather(b->panels, f->columns, b->staged, b->table,
+                           (c1 - c0) * implicit_first_taps(b), pieces, num);
+        return;
+    }
+    const int64_t at = (b->n * f->in_all + b->g * f->in_c + c0) * f->in_plane + b->w0;
+    const struct cvp_tile_piece *last = &pieces[num - 1];
+    const int64_t safe = count_safe(f, at, last->from + last->n, c1 - c0);
+    if (safe > 0)
+        f->kernels->gather(b->panels, f->columns, in + at * f->size, b->table, safe, pieces, num);
+    for (int64_t p = safe; p < c1 - c0; p++)
+        for (int i = 0; i < num; i++) {
+            const struct cvp_tile_piece *k = &pieces[i];
+            const int64_t n = cvp_min_i64(k->n, b->w1 - b->w0 - k->from);
+            char *to = b->panels + (k->to + p * f->columns) * f->size;
+            memset(to, 0, (size_t)(k->n * f->size));
+            memcpy(to, in + (at + p * f->in_plane + k->from) * f->size, (size_t)(n * f->size));
+        }
+}
+
+/* ---- the output ---------------------------------------------------------------------------- */
+
+void cvp_conv_implicit_first_put(const struct implicit_first *f,
+                                 const struct implicit_first_block *b,
+                                 const struct implicit_first_strip *strip, int64_t channel,
+                                 int rows, const void *tile, int add, char *out)
+{
+    const struct stencil *s = &b->s;
+    const int64_t od = s->d.out_first + b->td * s->d.out_step;
+    const int64_t width = b->w1 - b->w0, wrap = f->is_flat ? f->pitch : width;
+    int64_t done = 0, th = strip->th, w = strip->at;
+    while (done < strip->columns) {
+        /* What lies between two rows is passed over. */
+        const int64_t left = strip->columns - done;
+        const int64_t n = cvp_min_i64(left, width - w);
+        if (n > 0 && th < b->h1) {
+            const int64_t oh = s->h.out_first + th * s->h.out_step;
+            const int64_t ow = s->w.out_first + (b->w0 + w) * s->w.out_step;
+            char *to = out + ((b->n * f->out_all + b->g * f->out_c + channel) * f->out_plane +
+                              (od * f->out_h + oh) * f->out_w + ow) *
+                                 f->size;
+            (f->size == 8 ? put_rows_f64 : put_rows_f32)(to, f->out_plane, s->w.out_step,
+                                                         (const char *)tile + done * f->size,
+                                                         f->columns, rows, n, add);
+        }
+        const int64_t step = cvp_min_i64(left, wrap - w);
+        done += step;
+        w += step;
+        if (w == wrap) {
+            w = 0;
+            th++;
+        }
+    }
+}
