@@ -37,7 +37,7 @@ convop_status cvp_executor_run_step(void *user)
     const convop_op *op = s->call.op;
     const double start = x->trace ? cvp_now_ms() : 0;
     convop_status status =
-        op->run(&s->call.args, s->plan, s->workspace_bytes ? x->lanes[s->lane].memory : NULL);
+        cvp_call_compute(&s->call, s->plan, s->workspace_bytes ? x->lanes[s->lane].memory : NULL);
     if (status != CONVOP_OK) {
         record(s, status);
     } else if (x->trace) {

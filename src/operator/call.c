@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/common/alloc.h"
+#include "src/common/clock.h"
 #include "src/common/fpenv.h"
 #include "src/common/size.h"
 #include "src/common/stage.h"
@@ -271,28 +272,31 @@ convop_status cvp_call_plan(const struct cvp_call *call, void *plan, size_t *wor
     return status;
 }
 
-static convop_status run(const struct cvp_call *call, const void *plan, void *workspace)
+convop_status cvp_call_compute(const struct cvp_call *call, const void *plan, void *workspace)
 {
+    const int is_told = cvp_call_writes_line(call);
+    const double start = is_told ? cvp_now_ms() : 0;
     unsigned host = cvp_fpenv_enter();
     convop_status status = call->op->run(&call->args, plan, workspace);
     cvp_fpenv_leave(host);
+    if (is_told && status == CONVOP_OK) cvp_call_write_line(call, cvp_now_ms() - start);
     return status;
 }
 
 convop_status cvp_call_run(const struct cvp_call *call, const void *plan, size_t bytes,
                            const convop_exec *exec)
 {
-    if (bytes == 0) return run(call, plan, NULL);
+    if (bytes == 0) return cvp_call_compute(call, plan, NULL);
     size_t given;
     void *workspace = cvp_call_workspace(exec, &given);
-    if (workspace && bytes <= given) return run(call, plan, workspace);
+    if (workspace && bytes <= given) return cvp_call_compute(call, plan, workspace);
 
     const convop_allocator *memory = &call->args.context->allocator;
     workspace = cvp_buffer_alloc(memory, bytes);
     if (!workspace)
         return convop_fail(CONVOP_E_NO_MEMORY, "%s: no memory for %zu bytes of workspace",
                            call->op->name, bytes);
-    convop_status status = run(call, plan, workspace);
+    convop_status status = cvp_call_compute(call, plan, workspace);
     cvp_buffer_free(memory, workspace, bytes);
     return status;
 }

@@ -59,8 +59,17 @@ static inline int cvp_call_wants(const struct cvp_call *call, int i)
  * *bytes is what an allocation may have. */
 void *cvp_call_workspace(const convop_exec *exec, size_t *bytes);
 
+/* At verbose 1 a call writes one line, but for operators that have an attribute with &cvp_own_lines
+ * as its value. */
+extern const char cvp_own_lines;
+int cvp_call_writes_line(const struct cvp_call *call);
+void cvp_call_write_line(const struct cvp_call *call, double ms);
+
 /* op->plan, in the environment that run computes in: it may pack constants. */
 convop_status cvp_call_plan(const struct cvp_call *call, void *plan, size_t *workspace_bytes);
+
+/* op->run in its environment, with its line. workspace is as large as the plan says. */
+convop_status cvp_call_compute(const struct cvp_call *call, const void *plan, void *workspace);
 
 /* op->run with `bytes` of scratch: the caller's where it suffices, else allocated for the call. */
 convop_status cvp_call_run(const struct cvp_call *call, const void *plan, size_t bytes,

@@ -4,6 +4,7 @@
 #include "src/common/size.h"
 #include "src/common/status.h"
 #include "src/common/tensor.h"
+#include "src/operator/call.h"
 #include "src/operator/convolution/convolution.h"
 #include "src/operator/convolution/infer.h"
 #include "src/operator/convolution/params.h"
@@ -164,6 +165,10 @@ static convop_status run(const convop_op_args *args, const void *plan_, void *wo
     return CONVOP_OK;
 }
 
+static const convop_attr attrs[] = {
+    {sizeof(convop_attr), "lines", "char", &cvp_own_lines},
+};
+
 CONVOP_OP(_backward_Convolution) = {
     .struct_size = sizeof(convop_op),
     .name = "_backward_Convolution",
@@ -183,4 +188,6 @@ CONVOP_OP(_backward_Convolution) = {
     .plan = plan,
     .run = run,
     .end = end,
+    .attrs = attrs,
+    .num_attrs = 1,
 };

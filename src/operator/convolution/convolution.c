@@ -103,6 +103,7 @@ static const convop_gradient gradient = {
     sizeof gradient, "_backward_Convolution", gradient_inputs, 3, gradient_of, 3};
 static const convop_attr attrs[] = {
     {sizeof(convop_attr), "gradient", "convop_gradient", &gradient},
+    {sizeof(convop_attr), "lines", "char", &cvp_own_lines},
 };
 
 CONVOP_OP(Convolution) = {
@@ -126,5 +127,5 @@ CONVOP_OP(Convolution) = {
     .run = run,
     .end = end,
     .attrs = attrs,
-    .num_attrs = 1,
+    .num_attrs = 2,
 };
