@@ -87,12 +87,14 @@ def plot(result, path):
     import matplotlib
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    plt.rcParams["svg.fonttype"] = "none"
     rows = [r for r in (row(layer) for layer in result["layers"]) if r["ratio"]]
     figure, axes = plt.subplots(figsize=(9, 1.5 + 0.16 * len(rows)))
     colours = {kind: f"C{i}" for i, kind in enumerate(sorted({r["kind"] for r in rows}))}
     places = range(len(rows))
     axes.barh(places, [r["ratio"] for r in rows], color=[colours[r["kind"]] for r in rows])
     axes.set_yticks(places, [r["name"] for r in rows], fontsize=6)
+    axes.margins(y=0.005)
     axes.invert_yaxis()
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xlabel("time of the fastest peer / time of convop (more is better)")
