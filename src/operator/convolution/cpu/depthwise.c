@@ -8,6 +8,7 @@
 #include "src/common/size.h"
 #include "src/common/stage.h"
 #include "src/engine/parallel.h"
+#include "src/operator/convolution/cpu/stencil.h"
 
 /* Elements of an NC* plane in one item; larger planes are cut into blocks of rows. */
 #define PLANE_ELEMENTS 16384
@@ -23,7 +24,7 @@ static int is_backward(const convop_conv_problem *p)
 
 static int64_t phases(const convop_conv_problem *p, int axis)
 {
-    return is_backward(p) ? cvp_dw_backward_phases(p, axis) : 1;
+    return is_backward(p) ? cvp_conv_backward_phases(p, axis) : 1;
 }
 
 static int64_t out_channels(const convop_conv_problem *p)
@@ -95,7 +96,8 @@ static struct cvp_dw_phases make_phases(const convop_conv_problem *p, int axis,
     *next += n;
     for (int64_t r = 0; r < n; r++)
         at[r] = is_backward(p) ? cvp_dw_backward_axis(p, axis, r) : cvp_dw_forward_axis(p, axis);
-    return (struct cvp_dw_phases){at, at->step, n};
+    /* As many as the stride, but where that exceeds the outputs: then each is its own phase. */
+    return (struct cvp_dw_phases){at, n, n};
 }
 
 struct run {

@@ -93,8 +93,7 @@ double cvp_dw_filter_estimate(const convop_conv_problem *p, double groups, doubl
 /* The forward axes: 0 depth, 1 height, 2 width. */
 struct cvp_dw_axis cvp_dw_forward_axis(const convop_conv_problem *p, int axis);
 
-/* How many phases backward-data has in an axis, and the one of residue r. */
-int64_t cvp_dw_backward_phases(const convop_conv_problem *p, int axis);
+/* That of phase r of backward-data. */
 struct cvp_dw_axis cvp_dw_backward_axis(const convop_conv_problem *p, int axis, int64_t r);
 
 #endif

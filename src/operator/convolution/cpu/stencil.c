@@ -13,50 +13,68 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* Steps that are not taken, of a single output or tap, may be of any size; they count as 1. */
-static struct stencil_axis forward(int64_t i, int64_t o, int64_t k, int64_t s, int64_t d, int64_t p)
+/* An axis of the problem: input, output, kernel, stride, dilation, padding. */
+struct sizes {
+    int64_t i, o, k, s, d, p;
+};
+
+static struct sizes sizes_of(const convop_conv_problem *p, int axis)
 {
-    return (struct stencil_axis){.count = o,
-                                 .out_step = 1,
-                                 .in_size = i,
-                                 .in_step = o > 1 ? s : 1,
-                                 .taps = k,
-                                 .k_step = 1,
-                                 .at_first = -p,
-                                 .at_step = k > 1 ? d : 1};
+    switch (axis) {
+    case 0: return (struct sizes){p->id, p->od, p->kd, p->sd, p->dd, p->pd};
+    case 1: return (struct sizes){p->ih, p->oh, p->kh, p->sh, p->dh, p->ph};
+    default: return (struct sizes){p->iw, p->ow, p->kw, p->sw, p->dw, p->pw};
+    }
 }
 
-/* Phase r of the axis. */
-static struct stencil_axis backward(int64_t i, int64_t o, int64_t k, int64_t s, int64_t d,
-                                    int64_t p, int64_t r)
+struct stencil_axis cvp_conv_forward_axis(const convop_conv_problem *p, int axis)
 {
-    d = k > 1 ? d : 1;
-    const int64_t common = gcd(s, d);
-    struct stencil_axis a = {.count = cvp_ceil_div(i - r, s),
+    const struct sizes z = sizes_of(p, axis);
+    return (struct stencil_axis){.count = z.o,
+                                 .out_step = 1,
+                                 .in_size = z.i,
+                                 .in_step = z.o > 1 ? z.s : 1,
+                                 .taps = z.k,
+                                 .k_step = 1,
+                                 .at_first = -z.p,
+                                 .at_step = z.k > 1 ? z.d : 1};
+}
+
+/* Of outputs r + t * s those taps k count for which s divides r + p - k * d; they are s / gcd(s, d)
+ * apart. */
+struct stencil_axis cvp_conv_backward_axis(const convop_conv_problem *p, int axis, int64_t r)
+{
+    const struct sizes z = sizes_of(p, axis);
+    const int64_t d = z.k > 1 ? z.d : 1, common = gcd(z.s, d);
+    struct stencil_axis a = {.count = cvp_ceil_div(z.i - r, z.s),
                              .out_first = r,
-                             .out_step = s,
-                             .in_size = o,
+                             .out_step = z.s,
+                             .in_size = z.o,
                              .in_step = 1,
-                             .k_step = s / common,
+                             .k_step = z.s / common,
                              .at_step = -(d / common)};
     if (a.count == 1) a.out_step = 1;
-    while (a.k_first < a.k_step && a.k_first < k && (r + p - a.k_first * d) % s) a.k_first++;
-    if (a.k_first == a.k_step || a.k_first >= k) return a;
-    a.taps = cvp_ceil_div(k - a.k_first, a.k_step);
-    a.at_first = (r + p - a.k_first * d) / s;
+    const int64_t most = cvp_min_i64(a.k_step, z.k);
+    while (a.k_first < most && (r + z.p - a.k_first * d) % z.s) a.k_first++;
+    if (a.k_first == most) return a;
+    a.taps = cvp_ceil_div(z.k - a.k_first, a.k_step);
+    a.at_first = (r + z.p - a.k_first * d) / z.s;
     return a;
 }
 
 /* A stride beyond the image leaves phases empty. */
-static int64_t axis_phases(int64_t s, int64_t i)
+int64_t cvp_conv_backward_phases(const convop_conv_problem *p, int axis)
 {
-    return cvp_min_i64(s, i);
+    const struct sizes z = sizes_of(p, axis);
+    return cvp_min_i64(z.s, z.i);
 }
 
 int64_t cvp_conv_phases(const convop_conv_problem *p)
 {
-    if (p->direction == CONVOP_FWD) return 1;
-    return axis_phases(p->sd, p->id) * axis_phases(p->sh, p->ih) * axis_phases(p->sw, p->iw);
+    int64_t n = 1;
+    for (int axis = 0; axis < 3 && p->direction != CONVOP_FWD; axis++)
+        n *= cvp_conv_backward_phases(p, axis);
+    return n;
 }
 
 static int is_in_place(const struct stencil_axis *a)
@@ -77,14 +95,14 @@ struct stencil cvp_conv_stencil(const convop_conv_problem *p, int64_t phase, int
 {
     struct stencil s;
     if (p->direction == CONVOP_FWD) {
-        s.d = forward(p->id, p->od, p->kd, p->sd, p->dd, p->pd);
-        s.h = forward(p->ih, p->oh, p->kh, p->sh, p->dh, p->ph);
-        s.w = forward(p->iw, p->ow, p->kw, p->sw, p->dw, p->pw);
+        s.d = cvp_conv_forward_axis(p, 0);
+        s.h = cvp_conv_forward_axis(p, 1);
+        s.w = cvp_conv_forward_axis(p, 2);
     } else {
-        const int64_t w = axis_phases(p->sw, p->iw), h = axis_phases(p->sh, p->ih);
-        s.w = backward(p->iw, p->ow, p->kw, p->sw, p->dw, p->pw, phase % w);
-        s.h = backward(p->ih, p->oh, p->kh, p->sh, p->dh, p->ph, phase / w % h);
-        s.d = backward(p->id, p->od, p->kd, p->sd, p->dd, p->pd, phase / w / h);
+        const int64_t w = cvp_conv_backward_phases(p, 2), h = cvp_conv_backward_phases(p, 1);
+        s.w = cvp_conv_backward_axis(p, 2, phase % w);
+        s.h = cvp_conv_backward_axis(p, 1, phase / w % h);
+        s.d = cvp_conv_backward_axis(p, 0, phase / w / h);
     }
     if (merge && is_in_place(&s.w) && is_in_place(&s.h)) {
         merge_into(&s.w, &s.h);

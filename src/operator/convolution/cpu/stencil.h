@@ -24,6 +24,13 @@ struct stencil {
     struct stencil_axis d, h, w;
 };
 
+/* Axis 0 depth, 1 height, 2 width, of the walk forward or of phase r of the walk back; how many
+ * phases that has. Steps that are not taken, of a single output or tap, may be of any size in the
+ * problem; here they are 1. */
+struct stencil_axis cvp_conv_forward_axis(const convop_conv_problem *p, int axis);
+struct stencil_axis cvp_conv_backward_axis(const convop_conv_problem *p, int axis, int64_t r);
+int64_t cvp_conv_backward_phases(const convop_conv_problem *p, int axis);
+
 /* Phases of a direction; 1 for CONVOP_FWD. */
 int64_t cvp_conv_phases(const convop_conv_problem *p);
 
