@@ -15,10 +15,11 @@ static struct cvp_dw_axis rising(const struct stencil_axis *a)
                             .taps = a->taps,
                             .k = a->k_first,
                             .k_step = a->k_step};
-    if (a->at_step > 0) return r;
+    /* A step that is not taken may be of any size, and kernels form addresses with it. */
+    if (a->taps <= 1) r.tap = r.k_step = 1;
+    if (a->taps <= 1 || a->at_step > 0) return r;
     r.tap = -a->at_step;
     r.k_step = -a->k_step;
-    if (a->taps == 0) return r;
     r.at += (a->taps - 1) * a->at_step;
     r.k += (a->taps - 1) * a->k_step;
     return r;
