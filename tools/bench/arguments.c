@@ -1,11 +1,8 @@
 /* The command line of `convop bench`: problems with their options, and what counts for the whole
  * run. */
 #include <argp.h>
-#include <errno.h>
-#include <stdlib.h>
 
 #include "tools/bench/bench.h"
-#include "tools/cli.h"
 
 enum { KEY_SWEEP = 512, KEY_STAGES, KEY_JSON };
 
@@ -31,10 +28,7 @@ static void sweep(struct argp_state *state, struct reader *r)
 {
     struct problem_error error;
     for (int i = 0; i < r->num_sweeps; i++) {
-        if (sweep_problems(&r->out->problems, r->sweeps[i], &error)) continue;
-        problems_show_error(state->name, &error);
-        if (error.failed) exit(CLI_FAILURE);
-        argp_state_help(state, stderr, ARGP_HELP_STD_ERR);
+        if (!sweep_problems(&r->out->problems, r->sweeps[i], &error)) problems_stop(state, &error);
     }
 }
 
@@ -56,14 +50,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static char *help_filter(int key, const char *text, void *input)
-{
-    (void)input;
-    char *whole;
-    if (key != ARGP_KEY_HELP_POST_DOC) return (char *)(uintptr_t)text;
-    return asprintf(&whole, "%s%s", problems_help, text) < 0 ? NULL : whole;
-}
-
 void bench_parse(int argc, char **argv, struct bench_arguments *arguments)
 {
     static const struct argp_child children[] = {
@@ -72,7 +58,7 @@ void bench_parse(int argc, char **argv, struct bench_arguments *arguments)
         .options = options,
         .parser = parse,
         .children = children,
-        .help_filter = help_filter,
+        .help_filter = problems_help_filter,
         .args_doc = "[DESCRIPTOR...]",
         .doc =
             "Checks and times convolutions, written as benchdnn writes them.\v"

@@ -21,16 +21,6 @@ static void text_member(const char *key, const char *text)
     json_string(text);
 }
 
-static const char *choice_name(int choice)
-{
-    static const char *const names[] = {
-        [CONVOP_CHOICE_NONE] = NULL,           [CONVOP_CHOICE_FORCED] = "forced",
-        [CONVOP_CHOICE_CACHED] = "cached",     [CONVOP_CHOICE_ESTIMATED] = "estimated",
-        [CONVOP_CHOICE_MEASURED] = "measured",
-    };
-    return (unsigned)choice < sizeof names / sizeof names[0] ? names[choice] : NULL;
-}
-
 /* "stride=2 mb=1" as {"stride": 2, "mb": 1}. */
 static void print_swept(const char *swept)
 {
@@ -85,7 +75,7 @@ void report_json(const struct bench_arguments *a, const struct bench_case *c,
     fputs(p->settings.prepared ? "true" : "false", stdout);
     if (p->swept[0]) print_swept(p->swept);
     text_member("impl", r->impl[0] ? r->impl : NULL);
-    text_member("choice", choice_name(r->choice));
+    text_member("choice", r->choice ? choice_name(r->choice) : NULL);
     measured("ms", r->times.ms);
     measured("median_ms", r->times.median_ms);
     measured("gflops", r->gflops);

@@ -1,5 +1,4 @@
 /* The command line's side: argp's tables, help, and how a refused text is shown. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "tools/cli.h"
@@ -49,7 +48,7 @@ static const struct argp_option run_options[] = {
     {0},
 };
 
-const char problems_help[] =
+static const char help[] =
     "A descriptor is keys with numbers: g mb ic oc, and id ih iw od oh ow kd kh kw sd sh "
     "sw pd ph pw dd dh dw (input, output, kernel, stride, padding, dilation); n takes "
     "the rest as the name. Not given: g 1, mb 2, strides 1, paddings 0, dilations 0 "
@@ -58,6 +57,14 @@ const char problems_help[] =
     "A batch file has descriptors and options as the command line has them, # before comments, "
     "and --batch=FILE for files beside it; benchdnn's own can be read. Options that convop does "
     "not have are counted and left out.\n\n";
+
+char *problems_help_filter(int key, const char *text, void *input)
+{
+    (void)input;
+    char *whole;
+    if (key != ARGP_KEY_HELP_POST_DOC) return (char *)(uintptr_t)text;
+    return asprintf(&whole, "%s%s", help, text) < 0 ? NULL : whole; /* argp frees it */
+}
 
 /* What a terminal would act on is not written to it. */
 static void put_text(const char *text)
@@ -69,7 +76,7 @@ static void put_text(const char *text)
     }
 }
 
-void problems_show_error(const char *command, const struct problem_error *error)
+static void show_error(const char *command, const struct problem_error *error)
 {
     fprintf(stderr, "%s: ", command);
     if (error->file) fprintf(stderr, "%s:%d: ", error->file, error->line);
@@ -84,9 +91,9 @@ void problems_show_error(const char *command, const struct problem_error *error)
     fprintf(stderr, "\n  %*s^\n", column, "");
 }
 
-static void stop(struct argp_state *state, const struct problem_error *error)
+void problems_stop(struct argp_state *state, const struct problem_error *error)
 {
-    problems_show_error(state->name, error);
+    show_error(state->name, error);
     if (error->failed) exit(CLI_FAILURE);
     argp_state_help(state, stderr, ARGP_HELP_STD_ERR);
 }
@@ -116,7 +123,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!name_of(key)) return ARGP_ERR_UNKNOWN;
         good = problems_option(list, name_of(key), arg, 0, &error);
     }
-    if (!good) stop(state, &error);
+    if (!good) problems_stop(state, &error);
     return 0;
 }
 

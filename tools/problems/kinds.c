@@ -95,3 +95,14 @@ size_t type_bytes(enum type type)
 {
     return type_dtype(type).bits / 8u;
 }
+
+const char *choice_name(int choice)
+{
+    static const char *const names[] = {[CONVOP_CHOICE_NONE] = "none",
+                                        [CONVOP_CHOICE_FORCED] = "forced",
+                                        [CONVOP_CHOICE_CACHED] = "cached",
+                                        [CONVOP_CHOICE_ESTIMATED] = "estimated",
+                                        [CONVOP_CHOICE_MEASURED] = "measured"};
+    const int known = choice >= 0 && choice < (int)(sizeof names / sizeof names[0]);
+    return known ? names[choice] : "unknown";
+}

@@ -26,4 +26,7 @@ int direction_has_bias(enum direction direction);
 DLDataType type_dtype(enum type type);
 size_t type_bytes(enum type type);
 
+/* "cached" and the like, of a convop_conv_choice. */
+const char *choice_name(int choice);
+
 #endif

@@ -89,8 +89,9 @@ struct problem_error {
  * min-time and prepared. A wrong one ends the program with CLI_USAGE. */
 extern const struct argp problems_argp, problems_run_argp;
 
-/* What the help text says of descriptors and batch files. */
-extern const char problems_help[];
+/* For the command's argp: puts what is to be said of descriptors and batch files before the text
+ * behind the options. */
+char *problems_help_filter(int key, const char *text, void *input);
 
 /* Before the first option. */
 void problems_init(struct problem_list *list);
@@ -108,8 +109,8 @@ int problems_read(struct problem_list *list, FILE *file, const char *path,
  * are applied. problems_argp does so itself. */
 int problems_finish(struct problem_list *list, struct problem_error *error);
 
-/* Shows a refused text with a caret. */
-void problems_show_error(const char *command, const struct problem_error *error);
+/* Shows a refused text with a caret, and ends the program. */
+void problems_stop(struct argp_state *state, const struct problem_error *error);
 
 /* Writes the descriptor anew, as text, and reads it again: after a change of its values. 1, or 0
  * with *error filled. */

@@ -2,7 +2,6 @@
 #include "tools/tune/cases.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "tools/cli.h"
 #include "tools/json.h"
@@ -111,15 +110,4 @@ const convop_conv_row *tune_chosen(const convop_conv_row *rows, size_t *count)
     for (size_t i = 0; i < *count; i++)
         if (rows[i].chosen) return &rows[i];
     return NULL;
-}
-
-const char *tune_choice_name(int choice)
-{
-    static const char *const names[] = {[CONVOP_CHOICE_NONE] = "none",
-                                        [CONVOP_CHOICE_FORCED] = "forced",
-                                        [CONVOP_CHOICE_CACHED] = "cached",
-                                        [CONVOP_CHOICE_ESTIMATED] = "estimated",
-                                        [CONVOP_CHOICE_MEASURED] = "measured"};
-    const int known = choice >= 0 && choice < (int)(sizeof names / sizeof names[0]);
-    return known ? names[choice] : "unknown";
 }

@@ -37,7 +37,4 @@ void tune_json_time(const char *key, double ms);
 /* The row that is chosen, or NULL. *count was a row list's count, which may exceed its room. */
 const convop_conv_row *tune_chosen(const convop_conv_row *rows, size_t *count);
 
-/* "cached" and the like. */
-const char *tune_choice_name(int choice);
-
 #endif

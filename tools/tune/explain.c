@@ -35,20 +35,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static char *help_filter(int key, const char *text, void *input)
-{
-    (void)input;
-    char *whole;
-    if (key != ARGP_KEY_HELP_POST_DOC) return (char *)(uintptr_t)text;
-    return asprintf(&whole, "%s%s", problems_help, text) < 0 ? NULL : whole;
-}
-
 static const struct argp_child children[] = {{&problems_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .options = options,
     .parser = parse,
     .children = children,
-    .help_filter = help_filter,
+    .help_filter = problems_help_filter,
     .args_doc = "DESCRIPTOR...",
     .doc = "Says of each implementation why it does not compute a problem, or what the cost model "
            "expects of it; which one a call would run, and why.\v"
@@ -173,7 +165,7 @@ static void print_json(const struct tune_case *c, const struct rows *rows)
 {
     tune_json_begin(c);
     tune_json_text("chosen", rows->chosen ? rows->chosen->name : NULL);
-    tune_json_text("choice", tune_choice_name(rows->chosen ? rows->chosen->choice : 0));
+    tune_json_text("choice", choice_name(rows->chosen ? rows->chosen->choice : 0));
     if (rows->fastest) tune_json_text("fastest", rows->fastest);
     json_key("rows", 0);
     putchar('[');

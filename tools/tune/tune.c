@@ -47,20 +47,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static char *help_filter(int key, const char *text, void *input)
-{
-    (void)input;
-    char *whole;
-    if (key != ARGP_KEY_HELP_POST_DOC) return (char *)(uintptr_t)text;
-    return asprintf(&whole, "%s%s", problems_help, text) < 0 ? NULL : whole;
-}
-
 static const struct argp_child children[] = {{&problems_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .options = options,
     .parser = parse,
     .children = children,
-    .help_filter = help_filter,
+    .help_filter = problems_help_filter,
     .args_doc = "[DESCRIPTOR...]",
     .doc = "Measures the implementations of convolutions and keeps the fastest of each problem in "
            "the tuning cache, where later runs find it.\v"
