@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/common/isa_list.h"
+#include "src/common/size.h"
 
 #define DECLARE(ISA, isa)                                                                          \
     extern const struct cvp_tile_kernels cvp_tile_f32_##isa, cvp_tile_f64_##isa;
@@ -20,9 +21,6 @@ const struct cvp_tile_kernels *cvp_tile_kernels(enum cvp_float type, enum cvp_is
     return tables[i][type];
 }
 
-/* Bytes of the largest tile of any set: 14 x 2 vectors of 64 bytes. */
-#define TILE_BYTES (14 * 2 * 64)
-
 void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *t, int rows,
                   int columns)
 {
@@ -34,7 +32,7 @@ void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *
         return;
     }
     /* On the side, by the same kernel. */
-    _Alignas(64) char c[TILE_BYTES];
+    _Alignas(64) char c[CVP_TILE_BYTES];
     _Alignas(64) char bias[2 * 64];
     struct cvp_tile_args side = *t;
     const size_t width = (size_t)(vectors * k->lanes * k->size);
@@ -53,4 +51,17 @@ void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *
     tile(&side);
     for (int i = 0; i < rows; i++)
         memcpy((char *)t->c + i * t->c_row * k->size, c + i * width, valid);
+}
+
+void cvp_tile_run_rows(const struct cvp_tile_kernels *k, const struct cvp_tile_args *t,
+                       int64_t rows, int columns)
+{
+    const int64_t tiles = cvp_ceil_div(rows, k->rows);
+    struct cvp_tile_args part = *t;
+    for (int64_t i = 0; i < tiles; i++) {
+        const int64_t first = rows * i / tiles, end = rows * (i + 1) / tiles;
+        part.a_at = t->a_at + first * t->a_row;
+        part.c = (char *)t->c + first * t->c_row * k->size;
+        cvp_tile_run(k, &part, (int)(end - first), columns);
+    }
 }

@@ -27,17 +27,16 @@ struct cvp_tile_args {
     int64_t a_row, a_col, b_row; /* strides in elements */
     void *c;
     int64_t c_row;
-    const int64_t *b_table; /* of n elements; NULL: rows of b lie evenly */
-    int add;                /* 0: c is only written */
-    const void *row_bias;   /* one element a row, row_bias_step apart; or NULL */
+    /* Where the rows of b lie anywhere, and there is one run: its b[p * b_row + j] is then
+     * b[b_table[p] + j]. NULL: they lie evenly. */
+    const int64_t *b_table;
+    int add;              /* 0: c is only written */
+    const void *row_bias; /* one element a row, row_bias_step apart; or NULL */
     int64_t row_bias_step;
     const void *column_bias; /* one element a column, side by side; or NULL */
 };
 
 typedef void cvp_tile(const struct cvp_tile_args *t);
-
-/* The same sum where the rows of b lie anywhere: there is one run, and its b[p * b_row + j] is
- * b[b_table[p] + j]. */
 
 /* `n` elements of each row of b that lie side by side, and their place in a panel's row. */
 struct cvp_tile_piece {
@@ -63,6 +62,9 @@ struct cvp_tile_kernels {
     cvp_tile_gather *gather;
 };
 
+/* Bytes of the largest tile of any set: 14 x 2 vectors of 64 bytes. */
+#define CVP_TILE_BYTES (14 * 2 * 64)
+
 /* Elements across a tile, at most. */
 static inline int cvp_tile_columns(const struct cvp_tile_kernels *k)
 {
@@ -78,5 +80,10 @@ const struct cvp_tile_kernels *cvp_tile_kernels(enum cvp_float type, enum cvp_is
  * elements beyond `columns` are left alone. */
 void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *t, int rows,
                   int columns);
+
+/* Any number of rows, in tiles that are as equal as can be: 56 rows are 4 of 14, 30 are 3 of 10. t
+ * is the first tile's. */
+void cvp_tile_run_rows(const struct cvp_tile_kernels *k, const struct cvp_tile_args *t,
+                       int64_t rows, int columns);
 
 #endif

@@ -45,11 +45,6 @@ static inline struct pixel next_pixel(const convop_conv_problem *p, struct pixel
     return next_row(p, at);
 }
 
-static inline int inside(int64_t at, int64_t size)
-{
-    return at >= 0 && at < size;
-}
-
 #define T          float
 #define NAME(name) name##_f32
 #include "src/operator/convolution/cpu/columns_loops.h"

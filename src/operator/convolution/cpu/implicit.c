@@ -1,18 +1,12 @@
 /* The rows `implicit`, by layout. */
 #include "src/operator/convolution/cpu/implicit.h"
 
-#include "src/common/size.h"
-
-#define PIECE 64
-
-void cvp_conv_implicit_pack_rows(const convop_conv_problem *p, cvp_gemm_pack *pack, char *panel,
-                                 int64_t width, int64_t valid, int64_t k, const char *rows,
-                                 int64_t pitch)
+int cvp_conv_implicit_fits(const convop_conv_problem *p, int lanes, char why[CONVOP_WHY_SIZE])
 {
-    const int64_t size = (int64_t)cvp_conv_element_size(p);
-    for (int64_t at = 0; at < k; at += PIECE)
-        pack(panel + at * width * size, (int)width, (int)valid, cvp_min_i64(PIECE, k - at),
-             rows + at * size, pitch, 1);
+    if (lanes > 0) return 1;
+    snprintf(why, CONVOP_WHY_SIZE, "needs more workspace than the limit of %zu bytes",
+             p->workspace_limit);
+    return 0;
 }
 
 static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
@@ -48,32 +42,21 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
                              : cvp_conv_implicit_first_run)(p, t, context, scratch);
 }
 
-extern const convop_conv_impl cvp_conv_implicit_fwd;
-const convop_conv_impl cvp_conv_implicit_fwd = {
-    .struct_size = sizeof(convop_conv_impl),
-    .name = "implicit",
-    .direction = CONVOP_FWD,
-    .version = 1,
-    .level = CONVOP_LEVEL_BUILTIN,
-    .applicable = applicable,
-    .workspace = workspace,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .run = run,
-    .estimate = cvp_conv_implicit_estimate,
-};
+#define IMPLICIT(row, dir)                                                                         \
+    extern const convop_conv_impl row;                                                             \
+    const convop_conv_impl row = {                                                                 \
+        .struct_size = sizeof(convop_conv_impl),                                                   \
+        .name = "implicit",                                                                        \
+        .direction = dir,                                                                          \
+        .version = 1,                                                                              \
+        .level = CONVOP_LEVEL_BUILTIN,                                                             \
+        .applicable = applicable,                                                                  \
+        .workspace = workspace,                                                                    \
+        .packed_bytes = packed_bytes,                                                              \
+        .pack = pack,                                                                              \
+        .run = run,                                                                                \
+        .estimate = cvp_conv_implicit_estimate,                                                    \
+    }
 
-extern const convop_conv_impl cvp_conv_implicit_bwd_d;
-const convop_conv_impl cvp_conv_implicit_bwd_d = {
-    .struct_size = sizeof(convop_conv_impl),
-    .name = "implicit",
-    .direction = CONVOP_BWD_D,
-    .version = 1,
-    .level = CONVOP_LEVEL_BUILTIN,
-    .applicable = applicable,
-    .workspace = workspace,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .run = run,
-    .estimate = cvp_conv_implicit_estimate,
-};
+IMPLICIT(cvp_conv_implicit_fwd, CONVOP_FWD);
+IMPLICIT(cvp_conv_implicit_bwd_d, CONVOP_BWD_D);

@@ -16,11 +16,8 @@ static inline int64_t cvp_conv_implicit_next(int64_t *number, int64_t count)
     return place;
 }
 
-/* Packs `width` rows of k elements each, side by side: in pieces of what the first-level cache
- * holds, as the transposition passes over its result several times. */
-void cvp_conv_implicit_pack_rows(const convop_conv_problem *p, cvp_gemm_pack *pack, char *panel,
-                                 int64_t width, int64_t valid, int64_t k, const char *rows,
-                                 int64_t pitch);
+/* For applicable: 1 if a plan has lanes, or 0 with the reason. */
+int cvp_conv_implicit_fits(const convop_conv_problem *p, int lanes, char why[CONVOP_WHY_SIZE]);
 
 /* Expected milliseconds. */
 double cvp_conv_implicit_estimate(const convop_conv_problem *p);

@@ -18,11 +18,6 @@
 #include "src/operator/convolution/cpu/implicit.h"
 #include "src/operator/convolution/cpu/window.h"
 
-static int inside(int64_t at, int64_t size)
-{
-    return at >= 0 && at < size;
-}
-
 int64_t cvp_conv_implicit_filter_runs(const struct implicit_filter *f,
                                       const struct implicit_filter_part *k, int64_t tap,
                                       struct implicit_filter_operand dst,
@@ -89,11 +84,8 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
 
 static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
-    if (!cvp_conv_is_plain(p, why)) return 0;
-    if (cvp_conv_implicit_filter_plan(p).lanes > 0) return 1;
-    snprintf(why, CONVOP_WHY_SIZE, "needs more workspace than the limit of %zu bytes",
-             p->workspace_limit);
-    return 0;
+    return cvp_conv_is_plain(p, why) &&
+           cvp_conv_implicit_fits(p, cvp_conv_implicit_filter_plan(p).lanes, why);
 }
 
 static size_t workspace(const convop_conv_problem *p)

@@ -17,39 +17,32 @@ void cvp_conv_implicit_filter_add_first(const struct implicit_filter_job *job,
     cvp_gemm_pack *pack = cvp_gemm_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa)->pack_b;
     int outer = cvp_stage_enter(CONVOP_STAGE_PACKING);
     for (int64_t j = 0; j < panels; j++)
-        cvp_conv_implicit_pack_rows(
-            p, pack, k->panel + j * pixels * f->columns * f->size, f->columns,
-            cvp_min_i64(f->columns, out - j * f->columns), pixels,
-            job->diff_dst +
-                ((k->n * p->oc + k->g * f->ocg + k->o0 + j * f->columns) * plane + k->r0 * p->ow) *
-                    f->size,
-            plane);
+        pack(k->panel + j * pixels * f->columns * f->size, (int)f->columns,
+             (int)cvp_min_i64(f->columns, out - j * f->columns), pixels,
+             job->diff_dst +
+                 ((k->n * p->oc + k->g * f->ocg + k->o0 + j * f->columns) * plane + k->r0 * p->ow) *
+                     f->size,
+             plane, 1);
     cvp_stage_leave(outer);
     const struct implicit_filter_operand dst = {k->panel, f->columns};
     const struct implicit_filter_operand src = {
         job->src + (k->n * p->ic + k->g * f->icg + k->c0) * src_plane * f->size, 1};
-    const int64_t tiles = cvp_ceil_div(rows, f->kernels->rows);
     for (int64_t tap = k->t0; tap < k->t1; tap++) {
         const int64_t runs = cvp_conv_implicit_filter_runs(f, k, tap, dst, src, 1);
         if (runs == 0) continue;
-        for (int64_t j = 0; j < panels; j++)
-            for (int64_t i = 0; i < tiles; i++) {
-                const int64_t first = rows * i / tiles, end = rows * (i + 1) / tiles;
-                const struct cvp_tile_args t = {
-                    .runs = k->runs,
-                    .num_runs = runs,
-                    .a_at = first * src_plane,
-                    .b_at = j * pixels * f->columns,
-                    .a_row = src_plane,
-                    .a_col = f->step,
-                    .b_row = f->columns,
-                    .c = k->sums +
-                         (((tap - k->t0) * f->in_block + first) * f->pitch + j * f->columns) *
-                             f->size,
-                    .c_row = f->pitch,
-                    .add = 1};
-                cvp_tile_run(f->kernels, &t, (int)(end - first), (int)f->columns);
-            }
+        for (int64_t j = 0; j < panels; j++) {
+            const struct cvp_tile_args t = {
+                .runs = k->runs,
+                .num_runs = runs,
+                .b_at = j * pixels * f->columns,
+                .a_row = src_plane,
+                .a_col = f->step,
+                .b_row = f->columns,
+                .c = k->sums + ((tap - k->t0) * f->in_block * f->pitch + j * f->columns) * f->size,
+                .c_row = f->pitch,
+                .add = 1};
+            cvp_tile_run_rows(f->kernels, &t, rows, (int)f->columns);
+        }
     }
 }
 

@@ -65,7 +65,6 @@ void cvp_conv_implicit_filter_add_last(const struct implicit_filter_job *job,
         job->src + (k->n * cvp_conv_src_pixels(p) * p->ic + k->g * f->icg + k->c0) * f->size,
         p->ic};
     const int64_t rows = k->o1 - k->o0, columns = k->c1 - k->c0;
-    const int64_t tiles = cvp_ceil_div(rows, f->kernels->rows);
     for (int64_t tap = k->t0; tap < k->t1; tap++) {
         int64_t runs = cvp_conv_implicit_filter_runs(f, k, tap, dst, src, 0);
         if (runs == 0) {
@@ -75,22 +74,18 @@ void cvp_conv_implicit_filter_add_last(const struct implicit_filter_job *job,
         for (int64_t j = 0; j < columns; j += f->columns) {
             const int width = (int)cvp_min_i64(f->columns, columns - j);
             if (width % f->kernels->lanes) runs = guard_tail(job, k, runs, j, width);
-            for (int64_t i = 0; i < tiles; i++) {
-                const int64_t first = rows * i / tiles, end = rows * (i + 1) / tiles;
-                struct cvp_tile_args t = {.runs = k->runs,
-                                          .num_runs = runs,
-                                          .a_at = first,
-                                          .b_at = j,
-                                          .a_row = 1,
-                                          .a_col = p->oc,
-                                          .b_row = f->step * p->ic,
-                                          .c_row = f->taps * f->icg,
-                                          .add = p->add || !is_first};
-                t.c = job->out +
-                      (((k->g * f->ocg + k->o0 + first) * f->taps + tap) * f->icg + k->c0 + j) *
-                          f->size;
-                cvp_tile_run(f->kernels, &t, (int)(end - first), width);
-            }
+            const struct cvp_tile_args t = {
+                .runs = k->runs,
+                .num_runs = runs,
+                .b_at = j,
+                .a_row = 1,
+                .a_col = p->oc,
+                .b_row = f->step * p->ic,
+                .c = job->out +
+                     (((k->g * f->ocg + k->o0) * f->taps + tap) * f->icg + k->c0 + j) * f->size,
+                .c_row = f->taps * f->icg,
+                .add = p->add || !is_first};
+            cvp_tile_run_rows(f->kernels, &t, rows, width);
         }
     }
 }

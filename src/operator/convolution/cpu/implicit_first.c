@@ -24,7 +24,7 @@
 static void clear(const struct implicit_first_job *job, const struct implicit_first_block *b)
 {
     const struct implicit_first *f = job->f;
-    static const char zeros[14 * 2 * 64];
+    static const char zeros[CVP_TILE_BYTES];
     const int64_t width = b->w1 - b->w0;
     if (f->p->add) return;
     for (int64_t th = b->h0; th < b->h1; th++)
@@ -91,13 +91,9 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
 int cvp_conv_implicit_first_applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
     const struct implicit_first f = cvp_conv_implicit_first_plan(p);
-    if (f.lanes > 0) return 1;
-    if (f.phases > CVP_IMPLICIT_MAX_PHASES)
-        snprintf(why, CONVOP_WHY_SIZE, "the strides' product is %lld, it takes up to %d",
-                 (long long)f.phases, CVP_IMPLICIT_MAX_PHASES);
-    else
-        snprintf(why, CONVOP_WHY_SIZE, "needs more workspace than the limit of %zu bytes",
-                 p->workspace_limit);
+    if (f.phases <= CVP_IMPLICIT_MAX_PHASES) return cvp_conv_implicit_fits(p, f.lanes, why);
+    snprintf(why, CONVOP_WHY_SIZE, "the strides' product is %lld, it takes up to %d",
+             (long long)f.phases, CVP_IMPLICIT_MAX_PHASES);
     return 0;
 }
 

@@ -89,7 +89,7 @@ static void compute_tile(const struct implicit_first_job *job, const struct impl
         cvp_tile_run(f->kernels, &t, rows, strip->columns);
         return;
     }
-    _Alignas(64) char side[14 * 2 * 64];
+    _Alignas(64) char side[CVP_TILE_BYTES];
     const int vectors = (strip->columns + f->kernels->lanes - 1) / f->kernels->lanes;
     t.c = side;
     t.c_row = f->columns;

@@ -6,11 +6,6 @@
 #include "src/operator/convolution/cpu/implicit_first.h"
 #include "src/operator/convolution/cpu/window.h"
 
-static int inside(int64_t at, int64_t size)
-{
-    return at >= 0 && at < size;
-}
-
 /* ---- staging ------------------------------------------------------------------------------- */
 
 /* Where a tap reads, from where the first one does: the phase of the stride, and steps of it. */

@@ -27,8 +27,7 @@ static void pack_panels(void *arg, int lane, int64_t begin, int64_t end)
         const char *from = k->weights + g * ocg * icg * taps * f->size;
         char *to = k->panels + (size_t)i * f->weight_panel_bytes;
         if (p->direction == CONVOP_FWD) {
-            cvp_conv_implicit_pack_rows(p, pack, to, height, valid, icg * taps,
-                                        from + c * icg * taps * f->size, icg * taps);
+            pack(to, height, valid, icg * taps, from + c * icg * taps * f->size, icg * taps, 1);
             continue;
         }
         for (int64_t phase = 0; phase < f->phases; phase++) {

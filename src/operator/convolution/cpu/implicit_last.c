@@ -12,6 +12,7 @@
 #include "src/common/stage.h"
 #include "src/engine/parallel.h"
 #include "src/operator/convolution/cpu/implicit.h"
+#include "src/operator/convolution/cpu/window.h"
 #include "src/operator/copy.h"
 
 /* ---- a task --------------------------------------------------------------------------------- */
@@ -34,11 +35,6 @@ struct block {
     int is_staged;
     struct cvp_tile_run *runs;
 };
-
-static int inside(int64_t at, int64_t size)
-{
-    return at >= 0 && at < size;
-}
 
 /* Copies the rows that the block reads. */
 static void stage(const struct implicit_last *l, struct block *b, char *to)
@@ -139,7 +135,6 @@ static void compute_panel(const struct job *job, const struct block *b, int64_t 
     const int columns = (int)cvp_min_i64(l->columns, l->out_c - c);
     const char *weights =
         job->panels + (b->g * l->panels + panel) * l->columns * l->taps * l->in_c * l->size;
-    const int64_t tiles = cvp_ceil_div(count, l->kernels->rows);
     struct cvp_tile_args t = {.runs = b->runs,
                               .a_row = s->w.in_step * b->pixel,
                               .a_col = 1,
@@ -152,22 +147,14 @@ static void compute_panel(const struct job *job, const struct block *b, int64_t 
         t.num_runs = list_runs(l, b, th, weights);
         const int64_t oh = s->h.out_first + th * s->h.out_step;
         const int64_t ow = s->w.out_first + b->w0 * s->w.out_step;
-        char *row =
+        t.c =
             job->out + (b->n * l->out_image + ((od * l->out_h + oh) * l->out_w + ow) * l->out_all +
                         b->g * l->out_c + c) *
                            l->size;
-        if (t.num_runs == 0) {
-            t.c = row;
+        if (t.num_runs > 0)
+            cvp_tile_run_rows(l->kernels, &t, count, columns);
+        else
             fill_row(&t, l->size, count, columns);
-            continue;
-        }
-        /* Equal tiles: 56 pixels are 4 of 14, 30 are 3 of 10. */
-        for (int64_t i = 0; i < tiles; i++) {
-            const int64_t first = count * i / tiles, end = count * (i + 1) / tiles;
-            t.a_at = first * t.a_row;
-            t.c = row + first * t.c_row * l->size;
-            cvp_tile_run(l->kernels, &t, (int)(end - first), columns);
-        }
     }
 }
 
@@ -207,11 +194,7 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
 
 int cvp_conv_implicit_last_applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
-    const struct implicit_last l = cvp_conv_implicit_last_plan(p);
-    if (l.lanes > 0) return 1;
-    snprintf(why, CONVOP_WHY_SIZE, "needs more workspace than the limit of %zu bytes",
-             p->workspace_limit);
-    return 0;
+    return cvp_conv_implicit_fits(p, cvp_conv_implicit_last_plan(p).lanes, why);
 }
 
 size_t cvp_conv_implicit_last_workspace(const convop_conv_problem *p)

@@ -123,8 +123,7 @@ static void pack_panels(void *arg, int lane, int64_t begin, int64_t end)
         const char *from = k->weights + g * ocg * filter * l->size;
         char *to = k->panels + i * l->columns * l->taps * l->in_c * l->size;
         if (p->direction == CONVOP_FWD) {
-            cvp_conv_implicit_pack_rows(p, pack, to, l->columns, valid, filter,
-                                        from + c * filter * l->size, filter);
+            pack(to, (int)l->columns, valid, filter, from + c * filter * l->size, filter, 1);
             continue;
         }
         for (int64_t tap = 0; tap < l->taps; tap++) {

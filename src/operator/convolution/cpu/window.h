@@ -15,4 +15,10 @@ static inline void window_inside(int64_t at, int64_t step, int64_t size, int64_t
     if (*end > count) *end = count;
 }
 
+/* 1 if an index lies in an image of this size. */
+static inline int inside(int64_t at, int64_t size)
+{
+    return at >= 0 && at < size;
+}
+
 #endif

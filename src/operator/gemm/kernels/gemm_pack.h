@@ -46,6 +46,10 @@ CVP_INLINE void NAME(pack_copy)(SCALAR *panel, const int width, const int valid,
     }
 }
 
+/* Elements of depth that are transposed at a time: the part of the panel that they become stays in
+ * the first-level cache while several passes write to it. */
+#define PIECE 64
+
 /* along == 1. Blocks of QUADS rows from the last to the first: the lanes that a block writes past
  * its panel row are those that the first block, or its own next row, writes after it. */
 CVP_INLINE void NAME(pack_transpose)(SCALAR *panel, const int width, const int valid, int64_t k,
@@ -90,9 +94,9 @@ CVP_INLINE void NAME(pack)(SCALAR *panel, const int width, int valid, int64_t k,
     else if (across == 1)
         NAME(pack_copy)(panel, width, valid, k, src, along);
     else if (along == 1)
-        NAME(pack_transpose)(panel, width, valid, k, src, across);
-    else
-        NAME(pack_gather)(panel, width, valid, 0, k, src, across, along);
+        for (int64_t p = 0; p < k; p += PIECE) NAME(pack_transpose)
+    (panel + p * width, width, valid, k - p < PIECE ? k - p : PIECE, src + p, across);
+    else NAME(pack_gather)(panel, width, valid, 0, k, src, across, along);
 }
 
 static void NAME(pack_a)(void *panel, int width, int valid, int64_t k, const void *src,
@@ -112,3 +116,4 @@ static void NAME(pack_b)(void *panel, int width, int valid, int64_t k, const voi
 #undef WIDE
 #undef QUADS
 #undef WIDES
+#undef PIECE

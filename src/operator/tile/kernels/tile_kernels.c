@@ -3,6 +3,9 @@
 #include "src/operator/gemm/kernels/tile.h"
 #include "src/operator/tile/tile.h"
 
+_Static_assert(CVP_TILE_BYTES >= CVP_TILE_ROWS * CVP_TILE_VECTORS * CVP_VECTOR_BYTES,
+               "tiles that are computed on the side have their places on callers' stacks");
+
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b)  PASTE_(a, b)
 
