@@ -40,9 +40,11 @@ static inline void tune_remove_folder(void)
     nftw(tune_folder, tune_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A new folder, which is not yet the setting's. */
+/* A new folder, which is not yet the setting's; nothing is known. */
 static inline void tune_make_folder(void)
 {
+    TUNE_CHECK(convop_set("cache_dir", "none") == CONVOP_OK);
+    TUNE_CHECK(convop_tune_forget(NULL, NULL) == CONVOP_OK);
     const char *tmp = getenv("TMPDIR");
     snprintf(tune_folder, sizeof tune_folder, "%s/convop-tune-XXXXXX", tmp ? tmp : "/tmp");
     TUNE_CHECK(mkdtemp(tune_folder) != NULL);
@@ -54,6 +56,21 @@ static inline void tune_begin(void)
 {
     tune_make_folder();
     TUNE_CHECK(convop_set("cache_dir", tune_folder) == CONVOP_OK);
+}
+
+/* The two as cmocka wants them, before and after a test. */
+static inline int tune_setup(void **state)
+{
+    (void)state;
+    tune_begin();
+    return 0;
+}
+
+static inline int tune_teardown(void **state)
+{
+    (void)state;
+    tune_remove_folder();
+    return 0;
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */

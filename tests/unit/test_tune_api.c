@@ -35,22 +35,6 @@ void __wrap_cvp_tune_identity(char *device, size_t device_size, char *software,
     snprintf(software, software_size, "convop=1");
 }
 
-static int in_a_new_folder(void **state)
-{
-    (void)state;
-    TUNE_CHECK(convop_set("cache_dir", "none") == CONVOP_OK);
-    TUNE_CHECK(convop_tune_forget(NULL, NULL) == CONVOP_OK);
-    tune_begin();
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    tune_remove_folder();
-    return 0;
-}
-
 static void put(const char *device, const char *software, const char *problem, const char *impl)
 {
     struct cvp_tune_key key = {device, software, problem};
@@ -370,7 +354,7 @@ int main(void)
         snprintf(system_file, sizeof system_file, "%s", below);
         return find_below(NULL);
     }
-#define TEST(function) cmocka_unit_test_setup_teardown(function, in_a_new_folder, remove_folder)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, tune_setup, tune_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_list_is_sorted_and_lives_on), TEST(filters_choose),
         TEST(what_is_exported_is_imported),  TEST(import_keeps_the_later),

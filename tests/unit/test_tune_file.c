@@ -10,22 +10,6 @@
 #include "src/operator/tuning/cache.h"
 #include "tests/support/tune.h"
 
-static int in_a_new_folder(void **state)
-{
-    (void)state;
-    TUNE_CHECK(convop_set("cache_dir", "none") == CONVOP_OK);
-    TUNE_CHECK(convop_tune_forget(NULL, NULL) == CONVOP_OK);
-    tune_begin();
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    tune_remove_folder();
-    return 0;
-}
-
 /* As a new process would find it: nothing is in memory. */
 static size_t start_anew(void)
 {
@@ -328,7 +312,7 @@ static void ten_thousand_records_with_plans(void **state)
 
 int main(void)
 {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, in_a_new_folder, remove_folder)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, tune_setup, tune_teardown)
     const struct CMUnitTest tests[] = {
         TEST(records_outlive_the_process),
         TEST(the_folder_is_made_for_its_owner_alone),

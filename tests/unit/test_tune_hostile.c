@@ -17,8 +17,6 @@ static size_t whole_length;
 static int in_a_new_folder(void **state)
 {
     (void)state;
-    TUNE_CHECK(convop_set("cache_dir", "none") == CONVOP_OK);
-    TUNE_CHECK(convop_tune_forget(NULL, NULL) == CONVOP_OK);
     tune_begin();
     for (int i = 0; i < RECORDS; i++) TUNE_CHECK(tune_put(i) == CONVOP_OK);
     whole = tune_read(tune_file, &whole_length);

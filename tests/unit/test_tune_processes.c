@@ -18,16 +18,7 @@ enum { PROCESSES = 8, THREADS = 8, OWN = 12, SHARED = 6 };
 static int in_a_new_folder(void **state)
 {
     (void)state;
-    TUNE_CHECK(convop_set("cache_dir", "none") == CONVOP_OK);
-    TUNE_CHECK(convop_tune_forget(NULL, NULL) == CONVOP_OK);
     tune_make_folder();
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    tune_remove_folder();
     return 0;
 }
 
@@ -249,7 +240,7 @@ int main(void)
 {
     /* Memory, where there is such a folder: a thousand fsync() take minutes on a busy disk. */
     if (access("/dev/shm", W_OK) == 0) (void)setenv("TMPDIR", "/dev/shm", 0);
-#define TEST(function) cmocka_unit_test_setup_teardown(function, in_a_new_folder, remove_folder)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, in_a_new_folder, tune_teardown)
     const struct CMUnitTest tests[] = {
         TEST(eight_processes_of_eight_threads),
         TEST(records_of_others_are_seen),

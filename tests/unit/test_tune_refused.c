@@ -94,18 +94,9 @@ static int in_a_new_folder(void **state)
     (void)state;
     lock_error = sync_error = lines_said = 0;
     room = SIZE_MAX;
-    TUNE_CHECK(convop_set("cache_dir", "none") == CONVOP_OK);
-    TUNE_CHECK(convop_tune_forget(NULL, NULL) == CONVOP_OK);
     tune_begin();
     convop_set_log_sink(listen, NULL);
     TUNE_CHECK(convop_set("verbose", "1") == CONVOP_OK);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    tune_remove_folder();
     return 0;
 }
 
@@ -330,7 +321,7 @@ static void where_the_file_lies(void **state)
 
 int main(void)
 {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, in_a_new_folder, remove_folder)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, in_a_new_folder, tune_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_full_disk),
         TEST(a_limit_on_file_sizes),

@@ -1,11 +1,9 @@
 """invoke() and ops: what is remembered of parameters, requests, what is refused, what is left behind."""
-import gc
-import sys
 import threading
-import tracemalloc
 
 import numpy as np
 import pytest
+from leaks import leaves_nothing
 from producer import Producer
 
 import convop
@@ -169,18 +167,4 @@ def many_calls():
 
 
 def test_no_references_are_left():
-    many_calls()
-    gc.collect()
-    counted = X, W, B, X.dtype
-    before = [sys.getrefcount(thing) for thing in counted]
-    tracemalloc.start()
-    try:
-        many_calls()
-        gc.collect()
-        first = tracemalloc.get_traced_memory()[0]
-        many_calls()
-        gc.collect()
-        assert tracemalloc.get_traced_memory()[0] - first < 20000
-    finally:
-        tracemalloc.stop()
-    assert [sys.getrefcount(thing) for thing in counted] == before
+    leaves_nothing(many_calls, X, W, B, X.dtype)

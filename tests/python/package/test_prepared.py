@@ -2,11 +2,11 @@
 import gc
 import sys
 import threading
-import tracemalloc
 import weakref
 
 import numpy as np
 import pytest
+from leaks import leaves_nothing
 from producer import Producer
 
 import convop
@@ -235,18 +235,4 @@ def many_calls(op, out):
 
 def test_no_references_are_left(op):
     out = np.zeros_like(wanted())
-    many_calls(op, out)
-    gc.collect()
-    counted = X, W, B, out, op, X.dtype
-    before = [sys.getrefcount(thing) for thing in counted]
-    tracemalloc.start()
-    try:
-        many_calls(op, out)
-        gc.collect()
-        first = tracemalloc.get_traced_memory()[0]
-        many_calls(op, out)
-        gc.collect()
-        assert tracemalloc.get_traced_memory()[0] - first < 20000
-    finally:
-        tracemalloc.stop()
-    assert [sys.getrefcount(thing) for thing in counted] == before
+    leaves_nothing(lambda: many_calls(op, out), X, W, B, out, op, X.dtype)

@@ -1,13 +1,12 @@
 """Threads, forks, what an import brings in, and what is left behind."""
-import gc
 import os
 import subprocess
 import sys
 import threading
-import tracemalloc
 
 import numpy as np
 import pytest
+from leaks import leaves_nothing
 
 import convop
 
@@ -109,20 +108,7 @@ def many_calls():
 
 
 def test_no_references_are_left():
-    many_calls()
-    gc.collect()
-    before = [sys.getrefcount(array) for array in (X, W)]
-    tracemalloc.start()
-    try:
-        many_calls()
-        gc.collect()
-        first = tracemalloc.get_traced_memory()[0]
-        many_calls()
-        gc.collect()
-        assert tracemalloc.get_traced_memory()[0] - first < 20000
-    finally:
-        tracemalloc.stop()
-    assert [sys.getrefcount(array) for array in (X, W)] == before
+    leaves_nothing(many_calls, X, W)
 
 
 def test_many_kinds_of_calls():
