@@ -75,26 +75,6 @@ static int read_out(PyObject *given, PyObject *out[3])
     return 0;
 }
 
-static PyObject *finish(struct cvp_py_output outputs[3], const convop_request requests[3])
-{
-    PyObject *result = PyTuple_New(3);
-    for (int i = 0; i < 3; i++) {
-        PyObject *made;
-        if (!result) {
-            cvp_py_output_drop(&outputs[i]);
-            continue;
-        }
-        if (requests[i]) {
-            made = cvp_py_output_finish(&outputs[i]);
-        } else {
-            made = Py_None;
-            Py_INCREF(made);
-        }
-        if (!made || PyTuple_SetItem(result, i, made)) Py_CLEAR(result);
-    }
-    return result;
-}
-
 static convop_status run(const convop_conv_params *p, struct cvp_py_view views[4],
                          const struct cvp_py_arguments *a, struct cvp_py_output outputs[3],
                          const convop_request requests[3], const convop_exec *exec)
@@ -140,7 +120,7 @@ static PyObject *compute(const struct cvp_py_arguments *a, convop_request reques
             goto drop;
     }
     convop_status status = run(&p, views, a, outputs, requests, exec);
-    if (status == CONVOP_OK) return finish(outputs, requests);
+    if (status == CONVOP_OK) return cvp_py_outputs_finish(outputs, requests, 3);
     cvp_py_raise(status);
 drop:
     for (int i = 0; i < 3; i++) cvp_py_output_drop(&outputs[i]);

@@ -123,6 +123,10 @@ int cvp_py_output_begin(PyObject *given, const char *name, PyObject *like,
                         const DLDataType *dtype, struct cvp_py_output *output);
 /* The object, a new reference; NULL with the error set. Ends the output. */
 PyObject *cvp_py_output_finish(struct cvp_py_output *output);
+/* The same for all outputs of a call: the object of the only one, or a tuple of those of several,
+ * None for one whose request is null. requests NULL: all are wanted. */
+PyObject *cvp_py_outputs_finish(struct cvp_py_output *outputs, const convop_request *requests,
+                                int count);
 /* Gives it up. A zeroed output is none. */
 void cvp_py_output_drop(struct cvp_py_output *output);
 

@@ -131,29 +131,6 @@ static int run(struct frame *f)
     return status == CONVOP_OK ? 0 : -1;
 }
 
-static PyObject *finish_one(struct frame *f, int i)
-{
-    if (f->requests[i] != CONVOP_REQ_NULL) return cvp_py_output_finish(&f->outputs[i]);
-    Py_INCREF(Py_None);
-    return Py_None;
-}
-
-static PyObject *finish(struct frame *f)
-{
-    int count = f->num_outputs;
-    f->num_outputs = 0;
-    if (count == 1) return finish_one(f, 0);
-    PyObject *result = PyTuple_New(count);
-    for (int i = 0; i < count; i++) {
-        PyObject *object = finish_one(f, i);
-        if (!result)
-            Py_XDECREF(object);
-        else if (!object || PyTuple_SetItem(result, i, object))
-            Py_CLEAR(result);
-    }
-    return result;
-}
-
 static PyObject *compute(struct frame *f)
 {
     convop_shape shapes[CVP_PY_MAX_TENSORS];
@@ -162,8 +139,10 @@ static PyObject *compute(struct frame *f)
     if (!borrow(f) && !find_recipe(f) && !read_requests(f) &&
         !cvp_py_per_output(f->arguments->out, f->op->name, "out", f->recipe.num_seen, given,
                            &keeper) &&
-        !infer(f, shapes, types) && !begin(f, given, shapes, types) && !run(f))
-        result = finish(f);
+        !infer(f, shapes, types) && !begin(f, given, shapes, types) && !run(f)) {
+        result = cvp_py_outputs_finish(f->outputs, f->requests, f->num_outputs);
+        f->num_outputs = 0;
+    }
     for (int i = 0; i < f->num_outputs; i++) cvp_py_output_drop(&f->outputs[i]);
     for (int i = 0; i < f->num_views; i++) cvp_py_release(&f->views[i]);
     Py_XDECREF(f->recipe.keeper);

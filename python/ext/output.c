@@ -114,6 +114,29 @@ PyObject *cvp_py_output_finish(struct cvp_py_output *output)
     return object;
 }
 
+static PyObject *finish_wanted(struct cvp_py_output *output, const convop_request *request)
+{
+    if (!request || *request != CONVOP_REQ_NULL) return cvp_py_output_finish(output);
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
+PyObject *cvp_py_outputs_finish(struct cvp_py_output *outputs, const convop_request *requests,
+                                int count)
+{
+    if (count == 1) return finish_wanted(outputs, requests);
+    PyObject *result = PyTuple_New(count);
+    for (int i = 0; i < count; i++) {
+        if (!result) {
+            cvp_py_output_drop(&outputs[i]);
+            continue;
+        }
+        PyObject *object = finish_wanted(&outputs[i], requests ? &requests[i] : NULL);
+        if (!object || PyTuple_SetItem(result, i, object)) Py_CLEAR(result);
+    }
+    return result;
+}
+
 void cvp_py_output_drop(struct cvp_py_output *output)
 {
     cvp_py_release(&output->view);

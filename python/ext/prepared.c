@@ -176,18 +176,7 @@ static int run(struct prepared *self, PyObject *like, struct frame *f)
 /* The result, of outputs that are all begun; ends them. */
 static PyObject *finish(struct frame *f)
 {
-    if (f->num_begun == 1 && !f->given) {
-        f->num_begun = 0;
-        return cvp_py_output_finish(&f->begun[0]);
-    }
-    PyObject *result = PyTuple_New(f->num_begun);
-    for (int i = 0; i < f->num_begun; i++) {
-        PyObject *object = cvp_py_output_finish(&f->begun[i]);
-        if (result && (!object || PyTuple_SetItem(result, i, object)))
-            Py_CLEAR(result);
-        else if (!result)
-            Py_XDECREF(object);
-    }
+    PyObject *result = cvp_py_outputs_finish(f->begun, NULL, f->num_begun);
     f->num_begun = 0;
     if (!result || !f->given) return result;
     Py_DECREF(result);
