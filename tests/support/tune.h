@@ -45,8 +45,10 @@ static inline void tune_make_folder(void)
 {
     TUNE_CHECK(convop_set("cache_dir", "none") == CONVOP_OK);
     TUNE_CHECK(convop_tune_forget(NULL, NULL) == CONVOP_OK);
+    /* In memory, where there is such a folder: on a busy disk an fsync() takes seconds. */
     const char *tmp = getenv("TMPDIR");
-    snprintf(tune_folder, sizeof tune_folder, "%s/convop-tune-XXXXXX", tmp ? tmp : "/tmp");
+    if (!tmp) tmp = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    snprintf(tune_folder, sizeof tune_folder, "%s/convop-tune-XXXXXX", tmp);
     TUNE_CHECK(mkdtemp(tune_folder) != NULL);
     snprintf(tune_file, sizeof tune_file, "%s/tuning.tsv", tune_folder);
 }

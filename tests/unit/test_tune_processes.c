@@ -238,8 +238,6 @@ static void killed_at_any_moment(void **state)
 
 int main(void)
 {
-    /* Memory, where there is such a folder: a thousand fsync() take minutes on a busy disk. */
-    if (access("/dev/shm", W_OK) == 0) (void)setenv("TMPDIR", "/dev/shm", 0);
 #define TEST(function) cmocka_unit_test_setup_teardown(function, in_a_new_folder, tune_teardown)
     const struct CMUnitTest tests[] = {
         TEST(eight_processes_of_eight_threads),
