@@ -15,7 +15,8 @@ typedef struct convop_info_item {
     char why[256];    /* where it comes from, or why it is none; "" if there is nothing to say */
 } convop_info_item;
 
-/** The index-th item. Looks for what it reports on (opens OpenBLAS) if that has not happened yet.
+/** The index-th item. Looks for what it reports on (opens OpenBLAS, the CUDA driver, cuDNN) if that
+ * has not happened yet.
  *  @param item  struct_size is set by the caller; untouched on failure
  *  @return NOT_FOUND past the last one. Thread-safe. Since 0.1. */
 CONVOP_API convop_status convop_info(size_t index, convop_info_item *item);

@@ -16,6 +16,8 @@
  *  engine            threaded   kind of a new engine: naive or threaded
  *  impl              ""     run this implementation row, or nothing
  *  deterministic     1      same bits whatever the number of threads
+ *  cuda_library      ""     path or soname of the CUDA driver to open; "none" opens none
+ *  cudnn_library     ""     the same for cuDNN; empty: what the program has loaded comes first
  *  openblas_library  ""     path or soname of the OpenBLAS to open; "none" opens none */
 #ifndef CONVOP_SETTINGS_H
 #define CONVOP_SETTINGS_H
@@ -44,7 +46,7 @@ typedef struct convop_setting_info {
 } convop_setting_info;
 
 /** Sets a setting; value NULL takes the call back, so that the environment counts again.
- *  isa, num_threads and openblas_library count for what is first used after the call.
+ *  isa, num_threads and the libraries count for what is first used after the call.
  *  @return NOT_FOUND for an unknown name (the text names the nearest), INVALID for a bad value
  *  Thread-safe. Since 0.1. */
 CONVOP_API convop_status convop_set(const char *name, const char *value);

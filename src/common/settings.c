@@ -44,6 +44,13 @@ static const struct setting table[CVP_SETTING_COUNT] = {
     [CVP_SETTING_CACHE_DIR] = {"cache_dir", "CONVOP_CACHE_DIR",
                                "The folder of the tuning cache; empty: the user's cache folder.",
                                "a path, or none", "", TEXT, 0, 0, NULL, NULL},
+    [CVP_SETTING_CUDA_LIBRARY] = {"cuda_library", "CONVOP_CUDA_LIBRARY",
+                                  "The CUDA driver to open; empty: the system's.",
+                                  "a path, a soname, or none", "", TEXT, 0, 0, NULL, NULL},
+    [CVP_SETTING_CUDNN_LIBRARY] = {"cudnn_library", "CONVOP_CUDNN_LIBRARY",
+                                   "The cuDNN to open; empty: the one that the program has "
+                                   "loaded, else the system's.",
+                                   "a path, a soname, or none", "", TEXT, 0, 0, NULL, NULL},
     [CVP_SETTING_DETERMINISTIC] = {"deterministic", "CONVOP_DETERMINISTIC",
                                    "Whether the same inputs give the same bits, whatever the "
                                    "number of threads.",

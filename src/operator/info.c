@@ -11,6 +11,8 @@
 #include "src/common/file.h"
 #include "src/common/status.h"
 #include "src/common/text.h"
+#include "src/cuda/cudnn.h"
+#include "src/cuda/device.h"
 #include "src/operator/gemm/blas.h"
 #include "src/operator/tuning/tuning.h"
 
@@ -112,12 +114,6 @@ static void fill_openblas(struct cvp_text *value, struct cvp_text *why)
     cvp_text_add(value, "%s", text);
 }
 
-static void fill_gpu(struct cvp_text *value, struct cvp_text *why)
-{
-    cvp_text_add(value, "none");
-    cvp_text_add(why, "this build has no GPU path");
-}
-
 static void fill_tuning(struct cvp_text *value, struct cvp_text *why)
 {
     char path[sizeof(((convop_info_item *)NULL)->value)], reason[160];
@@ -141,7 +137,9 @@ static const struct {
     {"memory pool", fill_memory},
     {"openblas", fill_openblas},
     {"tuning cache", fill_tuning},
-    {"gpu", fill_gpu},
+    {"cuda driver", cvp_driver_describe},
+    {"cudnn", cvp_cudnn_describe},
+    {"gpu", cvp_gpu_describe},
 };
 
 convop_status convop_info(size_t index, convop_info_item *item)

@@ -9,10 +9,12 @@ import sys
 
 # folder -> what its files may include with "..."; a file belongs to the longest folder it is in.
 COMMON = ["include/convop", "src/common"]
-OPERATOR = COMMON + ["src/registry", "src/engine", "src/operator"]
+CUDA = COMMON + ["src/cuda"]
+OPERATOR = CUDA + ["src/registry", "src/engine", "src/operator"]
 MAY_INCLUDE = {
     "include/convop": ["include/convop"],
     "src/common": COMMON,
+    "src/cuda": CUDA,
     "src/registry": COMMON + ["src/registry"],
     "src/engine": COMMON + ["src/engine"],
     "src/operator": OPERATOR,

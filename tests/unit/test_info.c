@@ -45,13 +45,19 @@ static void values_are_those_of_the_library(void **state)
     convop_info_item item;
     /* First of all: the library is looked for once, by whatever item needs it. */
     expect_ok(convop_set("openblas_library", "none"));
+    expect_ok(convop_set("cuda_library", "none"));
     assert_true(find("openblas", &item));
     assert_non_null(strstr(item.value, "none"));
     expect_ok(convop_set("openblas_library", NULL));
     assert_true(find("version", &item));
     assert_string_equal(item.value, convop_version_string());
-    assert_true(find("gpu", &item));
-    assert_string_equal(item.value, "none");
+    static const char *const off[] = {"cuda driver", "gpu"};
+    for (int i = 0; i < 2; i++) {
+        assert_true(find(off[i], &item));
+        assert_string_equal(item.value, "none");
+        assert_string_equal(item.why, "the setting cuda_library is \"none\"");
+    }
+    expect_ok(convop_set("cuda_library", NULL));
     expect_ok(convop_set("isa", "baseline"));
     assert_true(find("instruction set", &item));
     assert_string_equal(item.value, "baseline");

@@ -1,0 +1,82 @@
+/* Which GPUs there are: asked once. */
+#include "src/cuda/device.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+/* More than any machine has; the rest is not seen. */
+#define MAX_GPUS 64
+
+static struct cvp_gpu gpus[MAX_GPUS];
+static int count;
+static char reason[200];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static unsigned ask(const struct cvp_driver *d, struct cvp_gpu *g)
+{
+    const struct {
+        int *value;
+        unsigned attribute;
+    } wanted[] = {
+        {&g->major, CVP_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
+        {&g->minor, CVP_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
+        {&g->processors, CVP_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
+    };
+    unsigned result = d->device_get(&g->device, g->ordinal);
+    if (result == CVP_CUDA_SUCCESS) result = d->device_name(g->name, sizeof g->name, g->device);
+    if (result == CVP_CUDA_SUCCESS) result = d->device_memory(&g->memory, g->device);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0] && result == CVP_CUDA_SUCCESS; i++)
+        result = d->device_attribute(wanted[i].value, wanted[i].attribute, g->device);
+    return result;
+}
+
+static void look(void)
+{
+    const char *why;
+    const struct cvp_driver *d = cvp_driver_get(&why);
+    int all = 0;
+    if (!d) {
+        snprintf(reason, sizeof reason, "%s", why);
+        return;
+    }
+    unsigned result = d->device_count(&all);
+    for (; result == CVP_CUDA_SUCCESS && count < all && count < MAX_GPUS; count++) {
+        gpus[count].ordinal = count;
+        result = ask(d, &gpus[count]);
+        if (result != CVP_CUDA_SUCCESS) break;
+    }
+    if (result != CVP_CUDA_SUCCESS)
+        snprintf(reason, sizeof reason, "GPU %d does not answer: error %u of the CUDA driver",
+                 count, result);
+    else
+        snprintf(reason, sizeof reason, "the CUDA driver sees %d GPUs", all);
+}
+
+int cvp_gpu_count(const char **why)
+{
+    /* A forked child has the parent's answer, and no driver. */
+    pthread_once(&once, look);
+    if (count > 0 && !cvp_driver_get(why)) return 0;
+    *why = reason;
+    return count;
+}
+
+const struct cvp_gpu *cvp_gpu_get(int ordinal, const char **why)
+{
+    const int all = cvp_gpu_count(why);
+    return ordinal >= 0 && ordinal < all ? &gpus[ordinal] : NULL;
+}
+
+void cvp_gpu_describe(struct cvp_text *value, struct cvp_text *why)
+{
+    const char *text;
+    const int all = cvp_gpu_count(&text);
+    if (all == 0) {
+        cvp_text_add(value, "none");
+        cvp_text_add(why, "%s", text);
+    }
+    for (int i = 0; i < all; i++)
+        cvp_text_add(value, "%s%s (compute capability %d.%d, %d multiprocessors, %zu MiB)",
+                     i ? "; " : "", gpus[i].name, gpus[i].major, gpus[i].minor, gpus[i].processors,
+                     gpus[i].memory >> 20);
+}
