@@ -38,20 +38,26 @@ void cvp_conv_rate(const struct conv_plan *plan, const convop_conv_problem *behi
     const convop_conv_problem *p = c->copies ? behind : &plan->given;
     c->estimated_ms = c->rank = cvp_conv_estimate(c->impl, p);
     if (c->estimated_ms == 0) return;
-    if (c->copies) c->estimated_ms += (double)copy_bytes / COPY_BYTES_MS;
     if (p->deterministic && p->threads > 1) {
         convop_conv_problem alone = *p;
         alone.threads = 1;
         c->rank = cvp_conv_estimate(c->impl, &alone);
     }
+    if (!c->copies) return;
+    c->estimated_ms += (double)copy_bytes / COPY_BYTES_MS;
+    c->rank += (double)copy_bytes / COPY_BYTES_MS;
 }
 
 /* Groups that no estimate crosses, the best first. */
+enum { HIGHER_LEVEL, HIGHER_LEVEL_COPIED, ESTIMATED, OTHER, OTHER_COPIED, LAST_RESORT };
+
 static int group_of(const struct conv_candidate *c)
 {
-    if (is_last_resort(c->impl)) return 100;
-    int group = c->impl->level > CONVOP_LEVEL_BUILTIN ? 0 : c->estimated_ms > 0 ? 1 : 2;
-    return group + (c->copies ? 10 : 0);
+    if (is_last_resort(c->impl)) return LAST_RESORT;
+    if (c->impl->level > CONVOP_LEVEL_BUILTIN)
+        return c->copies ? HIGHER_LEVEL_COPIED : HIGHER_LEVEL;
+    if (c->estimated_ms > 0) return ESTIMATED; /* the time of copies is in it */
+    return c->copies ? OTHER_COPIED : OTHER;
 }
 
 /* Of equal ones the one that was added first, which is the order of the rows. */
@@ -59,7 +65,7 @@ static int comes_before(const struct conv_candidate *a, const struct conv_candid
 {
     int group = group_of(a), other = group_of(b);
     if (group != other) return group < other;
-    return group % 10 == 1 && a->rank < b->rank;
+    return group == ESTIMATED && a->rank < b->rank;
 }
 
 static void add(struct conv_candidates *all, const struct conv_candidate *c)

@@ -13,13 +13,23 @@
 /* The row that takes every problem and is the last to be chosen. */
 #define CONV_REFERENCE "reference"
 
+/* For applicable, of rows that take compact tensors of any type. */
+static inline int cvp_conv_is_dense(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+{
+    if (p->dense) return 1;
+    snprintf(why, CONVOP_WHY_SIZE,
+             "a tensor has gaps, and a compact copy exceeds the workspace of %zu bytes",
+             p->workspace_limit);
+    return 0;
+}
+
 /* For applicable, of rows that take compact tensors of float32 or float64 only. */
 static inline int cvp_conv_is_plain(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
-    if (p->dense && cvp_conv_is_wide(p)) return 1;
-    snprintf(why, CONVOP_WHY_SIZE, "%s, and a %s copy exceeds the workspace of %zu bytes",
-             p->dense ? "it computes in float32" : "a tensor has gaps",
-             p->dense ? "float32" : "compact", p->workspace_limit);
+    if (!p->dense || cvp_conv_is_wide(p)) return cvp_conv_is_dense(p, why);
+    snprintf(why, CONVOP_WHY_SIZE,
+             "it computes in float32, and a float32 copy exceeds the workspace of %zu bytes",
+             p->workspace_limit);
     return 0;
 }
 

@@ -52,8 +52,8 @@ struct conv_plan {
     int is_packed;
 };
 
-/* Chooses for a problem. Where only the last resort takes it as it is and copies fit the workspace
- * limit, it is chosen for the copies. UNSUPPORTED, INVALID as cvp_conv_fail_to_find. */
+/* Chooses for a problem. Where copies fit the workspace limit, rows that do not take it as it is
+ * are among the candidates, for the copies. UNSUPPORTED, INVALID as cvp_conv_fail_to_find. */
 convop_status cvp_conv_plan_init(struct conv_plan *plan, const convop_conv_problem *p,
                                  const struct conv_terms *terms, const convop_context *context);
 

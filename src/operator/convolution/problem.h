@@ -63,10 +63,15 @@ static inline enum conv_stored_type cvp_conv_stored_type(const convop_conv_probl
     return p->dtype.code == kDLBfloat ? CONV_BF16 : CONV_F16;
 }
 
-/* The type in which kernels compute. */
+/* The type in which kernels compute, and the bytes of an element of it. */
 static inline enum cvp_float cvp_conv_float(const convop_conv_problem *p)
 {
     return p->dtype.bits == 64 ? CVP_F64 : CVP_F32;
+}
+
+static inline size_t cvp_conv_float_size(const convop_conv_problem *p)
+{
+    return p->dtype.bits == 64 ? sizeof(double) : sizeof(float);
 }
 
 static inline int64_t cvp_conv_taps(const convop_conv_problem *p)

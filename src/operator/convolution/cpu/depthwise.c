@@ -46,7 +46,7 @@ static size_t packed_bytes(const convop_conv_problem *p)
     int64_t vectors = cvp_ceil_div(out_channels(p), lanes) * m;
     size_t bytes;
     if (!cvp_mul_size((size_t)(vectors * lanes), (size_t)cvp_conv_taps(p), &bytes) ||
-        !cvp_mul_size(bytes, cvp_conv_element_size(p), &bytes))
+        !cvp_mul_size(bytes, cvp_conv_float_size(p), &bytes))
         return SIZE_MAX;
     return bytes;
 }
@@ -166,7 +166,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         .struct_size = sizeof(convop_conv_impl),                                                   \
         .name = "depthwise",                                                                       \
         .direction = dir,                                                                          \
-        .version = 1,                                                                              \
+        .version = 2,                                                                              \
         .level = CONVOP_LEVEL_BUILTIN,                                                             \
         .applicable = applicable,                                                                  \
         .workspace = workspace,                                                                    \

@@ -57,7 +57,8 @@ struct cvp_dw_filter {
  * taken is larger. */
 #define CVP_DW_MAX_STEP (1 << 30)
 
-/* The kernels of one instruction set for one type; kernels/depthwise.c fills it. */
+/* The kernels of one instruction set for one type of tensors; 16-bit types are float32 in
+ * registers, in packed weights and in sums. kernels/depthwise.c fills it. */
 struct cvp_dw_kernels {
     int lanes;      /* elements of a vector */
     int block_rows; /* rows of out that are computed together */
@@ -74,6 +75,8 @@ struct cvp_dw_kernels {
                          int64_t r1, double *sums);
     void (*filter_last)(const struct cvp_dw_filter *f, int64_t c0, int64_t c1, int64_t r0,
                         int64_t r1, double *sums);
+    /* The weight at[i] becomes the sum, or that is added to it; rounded once. */
+    void (*put)(void *at, int64_t i, double sum, int add);
 };
 
 /* Those for an instruction set that the CPU has. */

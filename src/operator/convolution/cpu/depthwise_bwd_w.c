@@ -94,13 +94,7 @@ static void add_parts(void *arg, int lane, int64_t begin, int64_t end)
             double sum = 0;
             for (int64_t part = 0; part < job->cut.parts; part++)
                 sum += job->sums[part * size + c * c_step + k * k_step];
-            if (p->dtype.bits == 64) {
-                double *to = (double *)job->out + c * taps + k;
-                *to = p->add ? *to + sum : sum;
-            } else {
-                float *to = (float *)job->out + c * taps + k;
-                *to = (float)(p->add ? (double)*to + sum : sum);
-            }
+            job->kernels->put(job->out, c * taps + k, sum, p->add);
         }
 }
 
@@ -132,7 +126,7 @@ const convop_conv_impl cvp_conv_depthwise_bwd_w = {
     .struct_size = sizeof(convop_conv_impl),
     .name = "depthwise",
     .direction = CONVOP_BWD_W,
-    .version = 1,
+    .version = 2,
     .level = CONVOP_LEVEL_BUILTIN,
     .applicable = applicable,
     .workspace = workspace,

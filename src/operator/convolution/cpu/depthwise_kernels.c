@@ -5,11 +5,15 @@
 #include "src/common/isa_list.h"
 #include "src/operator/convolution/cpu/depthwise.h"
 
-#define DECLARE(ISA, isa) extern const struct cvp_dw_kernels cvp_dw_f32_##isa, cvp_dw_f64_##isa;
+#define DECLARE(ISA, isa)                                                                          \
+    extern const struct cvp_dw_kernels cvp_dw_f32_##isa, cvp_dw_f64_##isa, cvp_dw_f16_##isa,       \
+        cvp_dw_bf16_##isa;
 CVP_EACH_ISA(DECLARE)
 
-#define ENTRY(ISA, isa) [CVP_ISA_##ISA] = {&cvp_dw_f32_##isa, &cvp_dw_f64_##isa},
-static const struct cvp_dw_kernels *const tables[CVP_ISA_COUNT][CVP_FLOAT_COUNT] = {
+/* In the order of enum conv_stored_type. */
+#define ENTRY(ISA, isa)                                                                            \
+    [CVP_ISA_##ISA] = {&cvp_dw_f32_##isa, &cvp_dw_f64_##isa, &cvp_dw_f16_##isa, &cvp_dw_bf16_##isa},
+static const struct cvp_dw_kernels *const tables[CVP_ISA_COUNT][CONV_STORED_TYPES] = {
     CVP_EACH_ISA(ENTRY)};
 
 const struct cvp_dw_kernels *cvp_dw_kernels(const convop_conv_problem *p)
@@ -17,7 +21,7 @@ const struct cvp_dw_kernels *cvp_dw_kernels(const convop_conv_problem *p)
     /* A set that the CPU has and this build has not: the next lower one that it has. */
     int i = p->isa < CVP_ISA_COUNT ? p->isa : CVP_ISA_BASELINE;
     while (i > CVP_ISA_BASELINE && !tables[i][0]) i--;
-    return tables[i][cvp_conv_float(p)];
+    return tables[i][cvp_conv_stored_type(p)];
 }
 
 /* Of o outputs and k taps. A step that is not taken may be of any size. */
@@ -44,7 +48,12 @@ int cvp_dw_takes(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
         snprintf(why, CONVOP_WHY_SIZE, "a stride, dilation or pad is above %d", CVP_DW_MAX_STEP);
         return 0;
     }
-    return cvp_conv_is_plain(p, why);
+    /* Several sums that meet in an output would be rounded there each time. */
+    const int is_sum = p->direction == CONVOP_BWD_D
+                           ? p->oc > p->ic || (p->kd > 1 && !p->channels_last)
+                       : p->direction == CONVOP_FWD ? p->kd > 1 && !p->channels_last
+                                                    : 0;
+    return is_sum ? cvp_conv_is_plain(p, why) : cvp_conv_is_dense(p, why);
 }
 
 int cvp_dw_fits(const convop_conv_problem *p, size_t bytes, char why[CONVOP_WHY_SIZE])

@@ -25,7 +25,7 @@ double cvp_conv_price(const convop_conv_problem *p, const conv_prices prices,
 
 double cvp_conv_vector(const convop_conv_problem *p)
 {
-    return (double)(16 << isa_of(p)) / (double)cvp_conv_element_size(p);
+    return (double)(16 << isa_of(p)) / (double)cvp_conv_float_size(p);
 }
 
 double cvp_conv_image_bytes(const convop_conv_problem *p)

@@ -2,6 +2,7 @@
  * flags and CVP_ISA_SUFFIX, its name in the tables. */
 #include "src/operator/convolution/cpu/depthwise.h"
 #include "src/operator/convolution/cpu/kernels/lanes.h"
+#include "src/operator/half/kernels/half_vector.h"
 
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b)  PASTE_(a, b)
@@ -41,34 +42,90 @@ static int is_window(const struct cvp_dw_axis *h, const struct cvp_dw_axis *w, i
            w->move == s && h->step == 1 && w->step == 1;
 }
 
+/* Of float32, and of 16-bit types, which are float32 in registers. */
 #define SCALAR  float
 #define INTEGER int32_t
 #define LANES   CVP_F32_LANES
 #define WINDOW  5 /* the largest that has its own kernels: 3 or 5 */
-#define NAME(x) PASTE(x, f32)
 #if defined __AVX512F__
-#define MASK_LOAD(p, m)     _mm512_maskz_loadu_ps((__mmask16)(m), p)
-#define MASK_STORE(p, m, v) _mm512_mask_storeu_ps(p, (__mmask16)(m), (__m512)(v))
-#define MASK_KEEP(m, v)     _mm512_maskz_mov_ps((__mmask16)(m), (__m512)(v))
+#define MASK_KEEP(m, v)         _mm512_maskz_mov_ps((__mmask16)(m), (__m512)(v))
+#define MASK_LOAD_F32(p, m)     _mm512_maskz_loadu_ps((__mmask16)(m), p)
+#define MASK_STORE_F32(p, m, v) _mm512_mask_storeu_ps(p, (__mmask16)(m), (__m512)(v))
+#define MASK_LOAD_16(p, m)      _mm256_maskz_loadu_epi16((__mmask16)(m), p)
+#define MASK_STORE_16(p, m, v)  _mm256_mask_storeu_epi16(p, (__mmask16)(m), (__m256i)(v))
 #elif defined __AVX2__
-#define MASK_LOAD(p, m)     _mm256_maskload_ps(p, (__m256i)(m))
-#define MASK_STORE(p, m, v) _mm256_maskstore_ps(p, (__m256i)(m), (__m256)(v))
+#define MASK_LOAD_F32(p, m)     _mm256_maskload_ps(p, (__m256i)(m))
+#define MASK_STORE_F32(p, m, v) _mm256_maskstore_ps(p, (__m256i)(m), (__m256)(v))
+#endif
+
+#define STORED    float
+#define WIDEN(v)  ((VEC)(v))
+#define NARROW(v) ((LOOSE)(v))
+#define GET(x)    (x)
+#define SET(x)    (x)
+#define NAME(x)   PASTE(x, f32)
+#if defined MASK_LOAD_F32
+#define MASK_LOAD  MASK_LOAD_F32
+#define MASK_STORE MASK_STORE_F32
 #endif
 #include "src/operator/convolution/cpu/kernels/depthwise_all.h"
+#undef STORED
+#undef WIDEN
+#undef NARROW
+#undef GET
+#undef SET
+#undef NAME
+#undef MASK_LOAD
+#undef MASK_STORE
+
+#define STORED uint16_t
+#if defined MASK_LOAD_16
+#define MASK_LOAD  MASK_LOAD_16
+#define MASK_STORE MASK_STORE_16
+#endif
+#define WIDEN(v)  ((VEC)cvp_singles_of_f16((cvp_halves)(v)))
+#define NARROW(v) ((LOOSE)cvp_f16_of_singles((cvp_singles)(v)))
+#define GET(x)    cvp_float_of_f16(x)
+#define SET(x)    cvp_f16_of_float(x)
+#define NAME(x)   PASTE(x, f16)
+#include "src/operator/convolution/cpu/kernels/depthwise_all.h"
+#undef WIDEN
+#undef NARROW
+#undef GET
+#undef SET
+#undef NAME
+
+#define WIDEN(v)  ((VEC)cvp_singles_of_bf16((cvp_halves)(v)))
+#define NARROW(v) ((LOOSE)cvp_bf16_of_singles((cvp_singles)(v)))
+#define GET(x)    cvp_float_of_bf16(x)
+#define SET(x)    cvp_bf16_of_float(x)
+#define NAME(x)   PASTE(x, bf16)
+#include "src/operator/convolution/cpu/kernels/depthwise_all.h"
+#undef STORED
+#undef WIDEN
+#undef NARROW
+#undef GET
+#undef SET
+#undef NAME
+#undef MASK_LOAD
+#undef MASK_STORE
+
 #undef SCALAR
 #undef INTEGER
 #undef LANES
 #undef WINDOW
-#undef NAME
-#undef MASK_LOAD
-#undef MASK_STORE
 #undef MASK_KEEP
 
-#define SCALAR  double
-#define INTEGER int64_t
-#define LANES   CVP_F64_LANES
-#define WINDOW  3
-#define NAME(x) PASTE(x, f64)
+#define SCALAR    double
+#define STORED    double
+#define INTEGER   int64_t
+#define LANES     CVP_F64_LANES
+#define WINDOW    3
+#define WIDEN(v)  ((VEC)(v))
+#define NARROW(v) ((LOOSE)(v))
+#define GET(x)    (x)
+#define SET(x)    (x)
+#define NAME(x)   PASTE(x, f64)
 #if defined __AVX512F__
 #define MASK_LOAD(p, m)     _mm512_maskz_loadu_pd((__mmask8)(m), p)
 #define MASK_STORE(p, m, v) _mm512_mask_storeu_pd(p, (__mmask8)(m), (__m512d)(v))

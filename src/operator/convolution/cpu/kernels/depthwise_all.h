@@ -39,10 +39,18 @@ static void NAME(pack)(const convop_conv_problem *p, const void *weights, void *
             SCALAR *to = (SCALAR *)packed + (v * of_each + m) * taps * LANES;
             for (int64_t l = 0; l < LANES; l++) {
                 int64_t c = v * LANES + l;
-                const SCALAR *from = (const SCALAR *)weights + (c * of_each + m) * taps;
-                for (int64_t k = 0; k < taps; k++) to[k * LANES + l] = c < channels ? from[k] : 0;
+                const STORED *from = (const STORED *)weights + (c * of_each + m) * taps;
+                for (int64_t k = 0; k < taps; k++)
+                    to[k * LANES + l] = c < channels ? NAME(get)(from + k) : 0;
             }
         }
+}
+
+/* See cvp_dw_kernels.put. */
+static void NAME(put_sum)(void *at, int64_t i, double sum, int add)
+{
+    STORED *to = (STORED *)at + i;
+    NAME(set)(to, (SCALAR)(add ? (double)NAME(get)(to) + sum : sum));
 }
 
 extern const struct cvp_dw_kernels PASTE(NAME(cvp_dw), CVP_ISA_SUFFIX);
@@ -54,6 +62,7 @@ const struct cvp_dw_kernels PASTE(NAME(cvp_dw), CVP_ISA_SUFFIX) = {
     .pack = NAME(pack),
     .filter_first = NAME(filter_first),
     .filter_last = NAME(filter_last),
+    .put = NAME(put_sum),
 };
 
 #undef VEC

@@ -21,7 +21,7 @@ struct NAME(row) {
 };
 
 /* xs[i]: inputs of tap i; `in` is the input of tap 0 of lane 0. */
-CVP_INLINE void NAME(columns)(const int k, const int s, const int masked, const SCALAR *in,
+CVP_INLINE void NAME(columns)(const int k, const int s, const int masked, const STORED *in,
                               const MASK *load, VEC *xs)
 {
     if (s == 1) {

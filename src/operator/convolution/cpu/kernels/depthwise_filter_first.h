@@ -13,7 +13,7 @@
 
 /* Where rows of src and dst lie. */
 struct NAME(rows) {
-    const SCALAR *src, *dst; /* of an image, a channel, a depth */
+    const STORED *src, *dst; /* of an image, a channel, a depth */
     int64_t src_row, dst_row;
 };
 
@@ -23,7 +23,7 @@ CVP_INLINE void NAME(products)(const int k, const int kr, const int s, const int
                                int64_t x, int64_t at, const EDGE *e, VEC *sum)
 {
     VEC dy[FILTER_ROWS];
-    const SCALAR *dst = p->dst + j * p->dst_row + x, *src = p->src + y * p->src_row + at;
+    const STORED *dst = p->dst + j * p->dst_row + x, *src = p->src + y * p->src_row + at;
     CVP_UNROLL for (int r = 0; r < n; r++)
     {
         dy[r] = masked ? NAME(load_some)(dst + r * p->dst_row, e->store)
@@ -110,9 +110,9 @@ static int NAME(piece_rows)(const struct cvp_dw_filter *f, int64_t c, int64_t kd
     if (z < 0 || z >= f->d.size) return 0;
     rows->src_row = p->src.h;
     rows->dst_row = p->dst.h;
-    rows->src = (const SCALAR *)f->src + w->n * p->src.n +
+    rows->src = (const STORED *)f->src + w->n * p->src.n +
                 (f->multiplier == 1 ? c : c / f->multiplier) * p->src.c + z * p->src.d;
-    rows->dst = (const SCALAR *)f->dst + w->n * p->dst.n + c * p->dst.c + w->z * p->dst.d;
+    rows->dst = (const STORED *)f->dst + w->n * p->dst.n + c * p->dst.c + w->z * p->dst.d;
     return 1;
 }
 
@@ -177,14 +177,15 @@ static NAME(filter_windows_of) *const NAME(all_filter_windows)[][2] = {
 };
 
 /* Products of two rows at one tap of the width. */
-static double NAME(dot)(const SCALAR *dst, const SCALAR *src, const struct cvp_dw_axis *w,
+static double NAME(dot)(const STORED *dst, const STORED *src, const struct cvp_dw_axis *w,
                         int64_t kw)
 {
     int64_t at = w->at + kw * w->tap, x0, x1;
     double all = 0;
     taps_inside(at, w->move, w->size, w->count, &x0, &x1);
     if (w->move != 1) {
-        for (int64_t x = x0; x < x1; x++) all += (double)dst[x] * (double)src[at + x * w->move];
+        for (int64_t x = x0; x < x1; x++)
+            all += (double)NAME(get)(dst + x) * (double)NAME(get)(src + at + x * w->move);
         return all;
     }
     while (x0 < x1) {

@@ -6,19 +6,19 @@
 
 /* The channels of a task at one row of dst. */
 struct NAME(line) {
-    const SCALAR *dst, *src; /* of a row, of a depth of an image; first channel */
+    const STORED *dst, *src; /* of a row, of a depth of an image; first channel */
     MASK mask;
     int lanes;
     int64_t offset[LANES]; /* SPREAD: of each lane in src */
 };
 
-CVP_INLINE VEC NAME(load_line)(const LINE *l, const int mode, const SCALAR *from)
+CVP_INLINE VEC NAME(load_line)(const LINE *l, const int mode, const STORED *from)
 {
     if (mode == WHOLE) return NAME(load)(from);
     if (mode == SOME) return NAME(load_some)(from, l->mask);
-    VEC v = {0};
+    LOOSE v = {0};
     for (int i = 0; i < l->lanes; i++) v[i] = from[l->offset[i]];
-    return v;
+    return WIDEN(v);
 }
 
 /* sums[c] += the lanes. */
@@ -43,13 +43,13 @@ CVP_INLINE void NAME(pixel_products)(const int k, const int kr, const int s, con
     VEC dy[FILTER_PIXELS];
     CVP_UNROLL for (int q = 0; q < n; q++)
     {
-        const SCALAR *from = l->dst + (x + q) * dst_w;
+        const STORED *from = l->dst + (x + q) * dst_w;
         dy[q] = mode == WHOLE ? NAME(load)(from) : NAME(load_some)(from, l->mask);
     }
     CVP_UNROLL for (int i = 0; i < kr; i++)
     {
         if (y + i >= 0 && y + i < f->h.size) {
-            const SCALAR *src = l->src + (y + i) * src_h + at * src_w;
+            const STORED *src = l->src + (y + i) * src_h + at * src_w;
             CVP_UNROLL for (int u = 0; u < (n - 1) * s + k; u++)
             {
                 if (!edge || (at + u >= 0 && at + u < f->w.size)) {
@@ -102,8 +102,8 @@ CVP_INLINE void NAME(line_windows)(const int k, const int kr, const int s, const
         int64_t j = r % p->oh, rest = r / p->oh, z = rest % p->od, n = rest / p->od;
         int64_t depth = f->d.at + z * f->d.move, y = f->h.at + j * s + kh;
         if (depth < 0 || depth >= f->d.size) continue;
-        const SCALAR *dst = (const SCALAR *)f->dst + n * p->dst.n + z * p->dst.d + j * p->dst.h;
-        const SCALAR *src = (const SCALAR *)f->src + n * p->src.n + depth * p->src.d;
+        const STORED *dst = (const STORED *)f->dst + n * p->dst.n + z * p->dst.d + j * p->dst.h;
+        const STORED *src = (const STORED *)f->src + n * p->src.n + depth * p->src.d;
         for (int64_t x = 0, end; x < f->w.count; x = end) {
             end = f->w.count - x > LANE_SUM ? x + LANE_SUM : f->w.count;
             added += end - x;
@@ -168,7 +168,7 @@ static NAME(line_windows_of) * NAME(find_line_windows)(const struct cvp_dw_filte
 
 /* Products of a row of dst with a row of src at one tap of the width. */
 CVP_INLINE void NAME(line_dot)(const int mode, const struct cvp_dw_filter *f, const LINE *l,
-                               const SCALAR *src, int64_t kw, double *sums)
+                               const STORED *src, int64_t kw, double *sums)
 {
     const struct cvp_dw_axis *w = &f->w;
     int64_t at = w->at + kw * w->tap, x0, x1;
@@ -177,7 +177,7 @@ CVP_INLINE void NAME(line_dot)(const int mode, const struct cvp_dw_filter *f, co
         VEC sum = {0};
         int64_t end = x1 - x0 > LANE_SUM ? x0 + LANE_SUM : x1;
         for (; x0 < end; x0++) {
-            const SCALAR *from = l->dst + x0 * f->p->dst.w;
+            const STORED *from = l->dst + x0 * f->p->dst.w;
             VEC dy = mode == WHOLE ? NAME(load)(from) : NAME(load_some)(from, l->mask);
             sum += NAME(load_line)(l, mode, src + (at + x0 * w->move) * f->p->src.w) * dy;
         }
@@ -194,12 +194,12 @@ CVP_INLINE void NAME(line_any)(const int mode, const struct cvp_dw_filter *f, LI
         int64_t d0, d1, h0, h1, depth = f->d.at + z * f->d.move, y = f->h.at + j * f->h.move;
         taps_inside(depth, f->d.tap, f->d.size, p->kd, &d0, &d1);
         taps_inside(y, f->h.tap, f->h.size, p->kh, &h0, &h1);
-        l->dst = (const SCALAR *)f->dst + n * p->dst.n + z * p->dst.d + j * p->dst.h + c;
-        const SCALAR *image = (const SCALAR *)f->src + n * p->src.n + (mode == SPREAD ? 0 : c);
+        l->dst = (const STORED *)f->dst + n * p->dst.n + z * p->dst.d + j * p->dst.h + c;
+        const STORED *image = (const STORED *)f->src + n * p->src.n + (mode == SPREAD ? 0 : c);
         for (int64_t kd = d0; kd < d1; kd++)
             for (int64_t kh = h0; kh < h1; kh++)
                 for (int64_t kw = 0; kw < p->kw; kw++) {
-                    const SCALAR *src =
+                    const STORED *src =
                         image + (depth + kd * f->d.tap) * p->src.d + (y + kh * f->h.tap) * p->src.h;
                     int64_t tap = (kd * p->kh + kh) * p->kw + kw;
                     NAME(line_dot)(mode, f, l, src, kw, sums + tap * p->oc + c);

@@ -55,8 +55,8 @@ static void NAME(empty_rows)(const PLANE *p, const struct cvp_dw_job *job, int64
 {
     for (int64_t y = y0; y < y1; y++)
         for (int64_t x = 0; x < job->out_w; x++) {
-            SCALAR *to = p->out + y * p->out_row + x;
-            *to = p->add ? *to + p->bias : p->bias;
+            STORED *to = p->out + y * p->out_row + x;
+            NAME(set)(to, p->add ? NAME(get)(to) + p->bias : p->bias);
         }
 }
 
@@ -103,18 +103,18 @@ static void NAME(first)(const struct cvp_dw_job *job, int64_t begin, int64_t end
                    .out_row = job->out_stride.h,
                    .in_row = job->in_stride.h,
                    .weights_row = q->kw};
-        p.out = (SCALAR *)job->out + at.n * job->out_stride.n + at.c * job->out_stride.c +
+        p.out = (STORED *)job->out + at.n * job->out_stride.n + at.c * job->out_stride.c +
                 at.z * job->out_stride.d;
-        if (job->bias) p.bias = ((const SCALAR *)job->bias)[at.c * q->bias_stride];
+        if (job->bias) p.bias = NAME(get)((const STORED *)job->bias + at.c * q->bias_stride);
         if (d0 >= d1) NAME(empty_rows)(&p, job, y0, y1);
         for (int64_t m = 0; m < (job->backward ? of_each : 1); m++)
             for (int64_t i = d0; i < d1; i++) {
                 int64_t from = of_each == 1    ? at.c
                                : job->backward ? at.c * of_each + m
                                                : at.c / of_each;
-                p.in = (const SCALAR *)job->in + at.n * job->in_stride.n + from * job->in_stride.c +
+                p.in = (const STORED *)job->in + at.n * job->in_stride.n + from * job->in_stride.c +
                        (z + i * d->tap) * job->in_stride.d;
-                p.weights = (const SCALAR *)job->weights +
+                p.weights = (const STORED *)job->weights +
                             ((job->backward ? from : at.c) * q->kd + d->k + i * d->k_step) * taps;
                 NAME(plane_rows)(&p, job, &way, y0, y1);
                 p.bias = 0;

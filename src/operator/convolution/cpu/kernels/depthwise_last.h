@@ -10,8 +10,9 @@
 
 /* A vector of channels of an image and a depth of out. */
 struct NAME(channels) {
-    SCALAR *out;
-    const SCALAR *in, *weights; /* packed */
+    STORED *out;
+    const STORED *in;
+    const SCALAR *weights; /* packed */
     VEC bias;
     int add;
     MASK mask; /* of the lanes that there are */
@@ -20,13 +21,13 @@ struct NAME(channels) {
     int64_t in_d, in_h, in_w, out_h, out_w;
 };
 
-CVP_INLINE VEC NAME(load_channels)(const CHANNELS *c, const int mode, const SCALAR *from)
+CVP_INLINE VEC NAME(load_channels)(const CHANNELS *c, const int mode, const STORED *from)
 {
     if (mode == WHOLE) return NAME(load)(from);
     if (mode == SOME) return NAME(load_some)(from, c->mask);
-    VEC v = {0};
+    LOOSE v = {0};
     for (int l = 0; l < c->lanes; l++) v[l] = from[c->offset[l]];
-    return v;
+    return WIDEN(v);
 }
 
 /* ---- any taps ------------------------------------------------------------------------------ */
@@ -40,7 +41,7 @@ struct NAME(taps_of) {
 };
 
 CVP_INLINE void NAME(pixels)(const int n, const int mode, const CHANNELS *c, const TAPS *k,
-                             SCALAR *row, int64_t x, int64_t t0, int64_t t1)
+                             STORED *row, int64_t x, int64_t t0, int64_t t1)
 {
     VEC sum[LAST_PIXELS];
     const struct cvp_dw_axis *d = k->d, *h = k->h, *w = k->w;
@@ -48,7 +49,7 @@ CVP_INLINE void NAME(pixels)(const int n, const int mode, const CHANNELS *c, con
     const int64_t apart = w->move * c->in_w, next = w->tap * c->in_w;
     for (int64_t a = k->d0; a < k->d1; a++)
         for (int64_t i = k->h0; i < k->h1; i++) {
-            const SCALAR *from = c->in + (k->d_at + a * d->tap) * c->in_d +
+            const STORED *from = c->in + (k->d_at + a * d->tap) * c->in_d +
                                  (k->h_at + i * h->tap) * c->in_h +
                                  (w->at + x * w->move) * c->in_w + t0 * next;
             const SCALAR *by =
@@ -56,7 +57,7 @@ CVP_INLINE void NAME(pixels)(const int n, const int mode, const CHANNELS *c, con
                               w->k + t0 * w->k_step) *
                                  LANES;
             for (int64_t t = t0; t < t1; t++, from += next, by += w->k_step * LANES) {
-                VEC weights = NAME(load)(by);
+                VEC weights = *(const VEC *)by;
                 CVP_UNROLL for (int q = 0; q < n; q++)
                 {
                     sum[q] += NAME(load_channels)(c, mode, from + q * apart) * weights;
@@ -71,7 +72,7 @@ CVP_INLINE void NAME(pixels)(const int n, const int mode, const CHANNELS *c, con
 }
 
 /* One phase of a row: in [x0, x1) all taps of the width are inside. */
-CVP_INLINE void NAME(phase)(const int mode, const CHANNELS *c, const TAPS *k, SCALAR *row,
+CVP_INLINE void NAME(phase)(const int mode, const CHANNELS *c, const TAPS *k, STORED *row,
                             int64_t x0, int64_t x1)
 {
     const struct cvp_dw_axis *w = k->w;
@@ -95,8 +96,8 @@ CVP_INLINE void NAME(phase)(const int mode, const CHANNELS *c, const TAPS *k, SC
  * in rows [top, bottom) and columns [left, right) are inside. A patch that is not at an edge has
  * all pixels and columns. */
 struct NAME(patch) {
-    const SCALAR *in;
-    SCALAR *out;
+    const STORED *in;
+    STORED *out;
     int64_t rows, top, bottom, pixels, left, right;
 };
 
@@ -111,7 +112,7 @@ CVP_INLINE void NAME(patch)(const int k, const int s, const int edge, const int 
     CVP_UNROLL for (int t = 0; t < (LAST_ROWS - 1) * s + k; t++)
     {
         if (t >= p->top && t < p->bottom) {
-            const SCALAR *in = p->in + t * c->in_h;
+            const STORED *in = p->in + t * c->in_h;
             CVP_UNROLL for (int u = 0; u < (LAST_PIXELS - 1) * s + k; u++)
             {
                 if (!edge || (u >= p->left && u < p->right)) {
@@ -151,7 +152,7 @@ CVP_INLINE void NAME(patches)(const int k, const int s, const int mode, const CH
         CVP_UNROLL for (int t = 0; t < k; t++)
         {
             int64_t tap = (h->k + i * h->k_step) * k + wa->k + t * wa->k_step;
-            w[i * k + t] = NAME(load)(c->weights + tap * LANES);
+            w[i * k + t] = *(const VEC *)(c->weights + tap * LANES);
         }
     }
     int64_t y = h->at + j * s;
@@ -229,7 +230,7 @@ CVP_INLINE void NAME(any_rows)(const int mode, const struct cvp_dw_job *job, con
 }
 
 /* Rows of out [y0, y1), channels of out from first on, as many as a vector has or are left. */
-static void NAME(last_rows)(const struct cvp_dw_job *job, CHANNELS *c, const SCALAR *image, TAPS *k,
+static void NAME(last_rows)(const struct cvp_dw_job *job, CHANNELS *c, const STORED *image, TAPS *k,
                             int64_t first, int64_t y0, int64_t y1)
 {
     const convop_conv_problem *q = job->p;
@@ -240,10 +241,10 @@ static void NAME(last_rows)(const struct cvp_dw_job *job, CHANNELS *c, const SCA
     c->bias = (VEC){0};
     c->add = q->add;
     if (job->bias && q->bias_stride == 1)
-        c->bias = NAME(load_some)((const SCALAR *)job->bias + first, c->mask);
+        c->bias = NAME(load_some)((const STORED *)job->bias + first, c->mask);
     else if (job->bias)
         for (int l = 0; l < c->lanes; l++)
-            c->bias[l] = ((const SCALAR *)job->bias)[(first + l) * q->bias_stride];
+            c->bias[l] = NAME(get)((const STORED *)job->bias + (first + l) * q->bias_stride);
     NAME(patches_of) *patches = NAME(find_patches)(job, mode);
     for (int64_t m = 0; m < sums; m++) {
         c->weights =
@@ -289,8 +290,8 @@ static void NAME(last)(const struct cvp_dw_job *job, int64_t begin, int64_t end)
         TAPS k = {.kh = q->kh, .kw = q->kw, .d = &job->d.at[z % job->d.step]};
         k.d_at = k.d->at + z / job->d.step * k.d->move;
         taps_inside(k.d_at, k.d->tap, k.d->size, k.d->taps, &k.d0, &k.d1);
-        const SCALAR *image = (const SCALAR *)job->in + n * job->in_stride.n;
-        SCALAR *slab = (SCALAR *)job->out + n * job->out_stride.n + z * job->out_stride.d;
+        const STORED *image = (const STORED *)job->in + n * job->in_stride.n;
+        STORED *slab = (STORED *)job->out + n * job->out_stride.n + z * job->out_stride.d;
         /* A few rows of all channels, then the next: what they share stays in the caches. */
         int64_t rows = LAST_ROWS * (job->h.step < job->out_h ? job->h.step : job->out_h);
         for (int64_t y = y0; y < y1; y += rows)

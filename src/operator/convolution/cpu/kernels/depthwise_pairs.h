@@ -11,12 +11,12 @@ struct NAME(pair) {
 };
 
 /* Adds a row's inputs to a phase; in: tap 0 of lane 0. */
-CVP_INLINE VEC NAME(pair_row)(VEC sum, const int taps, const int masked, const SCALAR *in,
+CVP_INLINE VEC NAME(pair_row)(VEC sum, const int taps, const int masked, const STORED *in,
                               int64_t tap, const VEC *w, const MASK *keep)
 {
     CVP_UNROLL for (int t = 0; t < taps; t++)
     {
-        const SCALAR *from = in + t * tap;
+        const STORED *from = in + t * tap;
         sum += (masked ? NAME(load_some)(from, keep[t]) : NAME(load)(from)) * w[t];
     }
     return sum;
@@ -33,12 +33,12 @@ CVP_INLINE void NAME(pair)(const int taps0, const int taps1, const int masked, c
     {
         int64_t row = y + i * h->tap;
         if (i < h->taps && row >= 0 && row < h->size) {
-            const SCALAR *in = p->in + row * p->in_row + x;
+            const STORED *in = p->in + row * p->in_row + x;
             a = NAME(pair_row)(a, taps0, masked, in + w[0].at, w[0].tap, e->w0[i], e->keep0);
             b = NAME(pair_row)(b, taps1, masked, in + w[1].at, w[1].tap, e->w1[i], e->keep1);
         }
     }
-    SCALAR *to = p->out + (h->begin + j * h->step) * p->out_row + 2 * x;
+    STORED *to = p->out + (h->begin + j * h->step) * p->out_row + 2 * x;
     MASK low = masked ? NAME(lanes)(0, width - 2 * x) : NAME(lanes)(0, LANES);
     MASK high = masked ? NAME(lanes)(0, width - 2 * x - LANES) : low;
     NAME(put)(to, NAME(zip_low)(a, b), p->add, masked, low);
@@ -51,8 +51,8 @@ CVP_INLINE void NAME(pair_weights)(const PLANE *p, const struct cvp_dw_axis *w, 
     const struct cvp_dw_axis *h = p->h;
     for (int64_t i = 0; i < h->taps; i++)
         for (int t = 0; t < taps; t++)
-            to[i][t] = NAME(all)(
-                p->weights[(h->k + i * h->k_step) * p->weights_row + w->k + t * w->k_step]);
+            to[i][t] = NAME(everywhere)(p->weights + (h->k + i * h->k_step) * p->weights_row +
+                                        w->k + t * w->k_step);
 }
 
 /* Clears the lanes of an edge whose taps are outside. */

@@ -3,8 +3,8 @@
 
 /* A plane of out from one of in and the weights of one depth; adds where `add`. */
 struct NAME(plane) {
-    SCALAR *out;
-    const SCALAR *in, *weights;
+    STORED *out;
+    const STORED *in, *weights;
     SCALAR bias;
     int add;
     int64_t out_row, in_row, weights_row;
@@ -12,7 +12,7 @@ struct NAME(plane) {
     int64_t j0, j1; /* of h */
 };
 
-CVP_INLINE void NAME(put)(SCALAR *to, VEC v, int add, const int masked, MASK m)
+CVP_INLINE void NAME(put)(STORED *to, VEC v, int add, const int masked, MASK m)
 {
     if (masked) {
         if (add) v += NAME(load_some)(to, m);
@@ -37,19 +37,19 @@ CVP_INLINE VEC NAME(taps)(const PLANE *p, int64_t j, int64_t i0, int64_t i1, int
     VEC sum = NAME(all)(p->bias);
     const struct cvp_dw_axis *h = p->h, *w = p->w;
     const int64_t at = w->at + x * w->move;
-    const SCALAR *in = p->in + (h->at + j * h->move) * p->in_row + at;
-    const SCALAR *weights = p->weights + h->k * p->weights_row + w->k;
+    const STORED *in = p->in + (h->at + j * h->move) * p->in_row + at;
+    const STORED *weights = p->weights + h->k * p->weights_row + w->k;
     for (int64_t t = 0; t < w->taps; t++) {
         int64_t pos = t * w->tap;
         MASK m = masked ? NAME(lanes)(-at - pos, w->size - at - pos) : NAME(lanes)(0, LANES);
         for (int64_t i = i0; i < i1; i++) {
-            const SCALAR *from = in + i * h->tap * p->in_row + pos;
-            VEC by = NAME(all)(weights[i * h->k_step * p->weights_row + t * w->k_step]);
+            const STORED *from = in + i * h->tap * p->in_row + pos;
+            VEC by = NAME(everywhere)(weights + i * h->k_step * p->weights_row + t * w->k_step);
             if (w->move != 1) {
                 VEC v = {0}, some = {0};
                 for (int64_t l = 0; l < LANES; l++)
                     if (at + pos + l * w->move >= 0 && at + pos + l * w->move < w->size)
-                        v[l] = from[l * w->move], some[l] = by[l];
+                        v[l] = NAME(get)(from + l * w->move), some[l] = by[l];
                 sum += v * some;
             } else if (masked) {
                 sum += NAME(load_some)(from, m) * NAME(keep)(m, by);
@@ -67,7 +67,7 @@ static void NAME(any)(const PLANE *p)
     for (int64_t j = p->j0; j < p->j1; j++) {
         int64_t i0, i1;
         taps_inside(h->at + j * h->move, h->tap, h->size, h->taps, &i0, &i1);
-        SCALAR *out = p->out + (h->begin + j * h->step) * p->out_row + w->begin;
+        STORED *out = p->out + (h->begin + j * h->step) * p->out_row + w->begin;
         for (int64_t x = 0; x < w->count; x += LANES) {
             VEC v = NAME(is_whole)(w, x) ? NAME(taps)(p, j, i0, i1, x, 0)
                                          : NAME(taps)(p, j, i0, i1, x, 1);
@@ -77,8 +77,8 @@ static void NAME(any)(const PLANE *p)
                 NAME(put)(out + x, v, p->add, 1, NAME(lanes)(0, w->count - x));
             else
                 for (int64_t l = 0; l < LANES && x + l < w->count; l++) {
-                    SCALAR *to = out + (x + l) * w->step;
-                    *to = p->add ? *to + v[l] : v[l];
+                    STORED *to = out + (x + l) * w->step;
+                    NAME(set)(to, p->add ? NAME(get)(to) + v[l] : v[l]);
                 }
         }
     }

@@ -2,8 +2,8 @@
 
 /* ROWS rows of one vector. in: tap 0 of the first row, of which rows [first, last) are inside. */
 CVP_INLINE void NAME(window)(const int k, const int s, const int masked, const PLANE *p,
-                             const SCALAR *in, int64_t first, int64_t last, const VEC *w,
-                             const EDGE *e, SCALAR *out, int64_t rows)
+                             const STORED *in, int64_t first, int64_t last, const VEC *w,
+                             const EDGE *e, STORED *out, int64_t rows)
 {
     VEC sum[ROWS];
     CVP_UNROLL for (int r = 0; r < ROWS; r++) sum[r] = NAME(all)(p->bias);
@@ -35,14 +35,15 @@ CVP_INLINE void NAME(windows)(const int k, const int s, const PLANE *p, const ED
     {
         CVP_UNROLL for (int j = 0; j < k; j++)
         {
-            w[i * k + j] = NAME(all)(p->weights[(p->h->k + i * p->h->k_step) * p->weights_row +
-                                                p->w->k + j * p->w->k_step]);
+            w[i * k + j] =
+                NAME(everywhere)(p->weights + (p->h->k + i * p->h->k_step) * p->weights_row +
+                                 p->w->k + j * p->w->k_step);
         }
     }
     for (int64_t j = p->j0; j < p->j1; j += ROWS) {
         int64_t y = p->h->at + j * s, first = -y, last = p->h->size - y, rows = p->j1 - j;
-        const SCALAR *in = p->in + y * p->in_row + p->w->at;
-        SCALAR *out = p->out + j * p->out_row;
+        const STORED *in = p->in + y * p->in_row + p->w->at;
+        STORED *out = p->out + j * p->out_row;
         for (int64_t x = row->begin; x < row->end; x += LANES)
             NAME(window)(k, s, 0, p, in + x * s, first, last, w, NULL, out + x, rows);
     }
@@ -51,7 +52,7 @@ CVP_INLINE void NAME(windows)(const int k, const int s, const PLANE *p, const ED
         CVP_UNROLL for (int t = 0; t < k * k; t++) edge_w[t] = NAME(keep)(e->keep[t % k], w[t]);
         for (int64_t j = p->j0; j < p->j1; j += ROWS) {
             int64_t y = p->h->at + j * s, first = -y, last = p->h->size - y, rows = p->j1 - j;
-            const SCALAR *in = p->in + y * p->in_row + p->w->at;
+            const STORED *in = p->in + y * p->in_row + p->w->at;
             NAME(window)
             (k, s, 1, p, in + e->x * s, first, last, edge_w, e, p->out + j * p->out_row + e->x,
              rows);

@@ -1,5 +1,8 @@
 /* Vectors of one type, included with SCALAR, INTEGER (as wide), LANES (a literal) and NAME set, and
- * with AVX2 the MASK_ macros. */
+ * where the instruction set has masks of lanes the MASK_ macros. Tensors hold elements of the type
+ * STORED, in vectors LOOSE; WIDEN and NARROW convert these from and to VEC, get and set one
+ * element.
+ */
 
 #define VEC   NAME(vec)
 #define LOOSE NAME(loose)
@@ -7,8 +10,8 @@
 #define MASK  NAME(mask)
 
 typedef SCALAR VEC __attribute__((vector_size(CVP_VECTOR_BYTES), may_alias));
-typedef SCALAR LOOSE
-    __attribute__((vector_size(CVP_VECTOR_BYTES), aligned(sizeof(SCALAR)), may_alias));
+typedef STORED LOOSE
+    __attribute__((vector_size(LANES * sizeof(STORED)), aligned(sizeof(STORED)), may_alias));
 typedef INTEGER IVEC __attribute__((vector_size(CVP_VECTOR_BYTES), may_alias));
 
 #if defined __AVX512F__
@@ -17,20 +20,35 @@ typedef uint32_t MASK; /* a bit for each lane */
 typedef IVEC MASK; /* all ones or zero */
 #endif
 
-CVP_INLINE VEC NAME(load)(const SCALAR *p)
+CVP_INLINE VEC NAME(load)(const STORED *p)
 {
-    return *(const LOOSE *)p;
+    return WIDEN(*(const LOOSE *)p);
 }
 
-CVP_INLINE void NAME(store)(SCALAR *p, VEC v)
+CVP_INLINE void NAME(store)(STORED *p, VEC v)
 {
-    *(LOOSE *)p = v;
+    *(LOOSE *)p = NARROW(v);
+}
+
+CVP_INLINE SCALAR NAME(get)(const STORED *p)
+{
+    return GET(*p);
+}
+
+CVP_INLINE void NAME(set)(STORED *p, SCALAR x)
+{
+    *p = SET(x);
 }
 
 /* The scalar in every lane: x - 0 is x. */
 CVP_INLINE VEC NAME(all)(SCALAR x)
 {
     return x - (VEC){0};
+}
+
+CVP_INLINE VEC NAME(everywhere)(const STORED *p)
+{
+    return NAME(all)(NAME(get)(p));
 }
 
 /* Lanes low <= l < high. */
@@ -46,28 +64,29 @@ CVP_INLINE MASK NAME(lanes)(int64_t low, int64_t high)
 #endif
 }
 
-CVP_INLINE VEC NAME(load_some)(const SCALAR *p, MASK m)
+CVP_INLINE VEC NAME(load_some)(const STORED *p, MASK m)
 {
-#if defined __AVX2__
-    return (VEC)MASK_LOAD(p, m);
+#if defined MASK_LOAD
+    return WIDEN((LOOSE)MASK_LOAD(p, m));
 #else
-    VEC v = {0};
+    LOOSE v = {0};
     CVP_UNROLL for (int l = 0; l < LANES; l++)
     {
         if (m[l]) v[l] = p[l];
     }
-    return v;
+    return WIDEN(v);
 #endif
 }
 
-CVP_INLINE void NAME(store_some)(SCALAR *p, MASK m, VEC v)
+CVP_INLINE void NAME(store_some)(STORED *p, MASK m, VEC v)
 {
-#if defined __AVX2__
-    MASK_STORE(p, m, v);
+#if defined MASK_STORE
+    MASK_STORE(p, m, NARROW(v));
 #else
+    const LOOSE narrow = NARROW(v);
     CVP_UNROLL for (int l = 0; l < LANES; l++)
     {
-        if (m[l]) p[l] = v[l];
+        if (m[l]) p[l] = narrow[l];
     }
 #endif
 }
