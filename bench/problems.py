@@ -4,6 +4,7 @@ A descriptor becomes a Problem, whose tuples have one entry for each spatial axi
 `convop bench` has the full reader; this one refuses what it does not know.
 """
 import dataclasses
+import math
 import pathlib
 import re
 
@@ -32,17 +33,23 @@ class Problem:
 
     @property
     def flops(self):
-        """As many for each direction: two for each product, those with padding among them."""
+        """As many for each direction: two for each product with an element of the image."""
         products = self.mb * self.oc * self.ic // self.g
-        for k, o in zip(self.kernel, self.out):
-            products *= k * o
+        for i, o, k, s, p, d in zip(self.size, self.out, self.kernel, self.stride, self.pad,
+                                    self.dilate):
+            products *= sum(0 <= y * s - p + t * d < i for y in range(o) for t in range(k))
         return 2 * products
+
+    def moved_bytes(self, backward):
+        """Each tensor of float32 once: backward reads three and writes two."""
+        src, weights, dst = (4 * math.prod(shape) for shape in self.shapes())
+        return (src + weights) * (2 if backward else 1) + dst
 
     @property
     def kind(self):
         """The class of layer that its figures are summed up in."""
         if self.g > 1 and self.g == self.ic:
-            return "depthwise"
+            return "depthwise 3x3" if self.kernel == (3, 3) else "depthwise, other"
         if self.g > 1:
             return "grouped"
         if self.ic <= 3:
@@ -79,13 +86,16 @@ def parse(text, list_name="", mb=None):
         at = match.end()
     axes = "dhw"["dhw".index(next(a for a in "dhw" if "i" + a in found)):]
     values = {}
-    for letter, default in (("i", None), ("k", None), ("s", 1), ("p", 0), ("d", 0)):
+    for letter, default in (("i", None), ("o", 0), ("k", None), ("s", 1), ("p", 0), ("d", 0)):
         last, values[letter] = default, []
         for axis in axes:
+            # An output belongs to the sizes of its own axis.
+            if letter == "o" and any(key + axis in found for key in "ikspd"):
+                last = default
             last = found.get(letter + axis, last)
             values[letter].append(last)
-    out = [found.get("o" + a) or (i + 2 * p - (d + 1) * (k - 1) - 1) // s + 1
-           for a, i, k, s, p, d in zip(axes, *(values[x] for x in "iksp"), values["d"])]
+    out = [o or (i + 2 * p - (d + 1) * (k - 1) - 1) // s + 1
+           for i, o, k, s, p, d in zip(*(values[x] for x in "ioksp"), values["d"])]
     pad_end = [(o - 1) * s + (d + 1) * (k - 1) + 1 - i - p for i, o, k, s, p, d in
                zip(values["i"], out, *(values[x] for x in "ksp"), values["d"])]
     return Problem(name, list_name, found.get("g", 1), mb or found.get("mb", 2), found["ic"],

@@ -2,8 +2,8 @@
 
 compare.py writes a request a line to its input and reads an answer a line:
 
-    {"do": "prepare", "problem": {...}, "direction": "FWD"}    -> {"variants": ["nchw", ...]}
-    {"do": "time", "variant": "nchw", "discard": 2, "calls": 5} -> {"ms": [...], "note": "..."}
+    {"do": "prepare", "problem": {...}, "direction": "FWD"}    -> {"variants": ["nchw", ...], "rows": {}}
+    {"do": "time", "variant": "nchw", "discard": 2, "calls": 5} -> {"ms": [...]}
 
 FWD computes dst; BWD computes diff_src and diff_weights. A contender gives a dictionary of functions
 without arguments, one for each variant, that compute once. What it cannot do it leaves out.
@@ -23,7 +23,7 @@ def tensors(problem, seed=0):
     """src, weights, diff_dst as float32 arrays of modest values, NC*."""
     import numpy as np
     r = np.random.default_rng(seed)
-    return [r.uniform(-1, 1, shape).astype(np.float32) for shape in problem.shapes()]
+    return [r.random(shape, np.float32) - np.float32(0.5) for shape in problem.shapes()]
 
 
 def to_last(array):
@@ -32,8 +32,9 @@ def to_last(array):
     return np.ascontiguousarray(np.moveaxis(array, 1, -1))
 
 
-def serve(version, variants_of, note=lambda variant: ""):
-    """variants_of(problem, direction) gives the dictionary of functions."""
+def serve(version, variants_of, before=lambda variant: None, rows_of=lambda variants: {}):
+    """variants_of(problem, direction) gives the dictionary of functions. before: is called with the
+    name of a variant ahead of its calls; rows_of: {variant: what computes it}."""
     # What a library prints must not come between the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -53,11 +54,12 @@ def serve(version, variants_of, note=lambda variant: ""):
                       for k, v in request["problem"].items()}
             try:
                 variants = variants_of(Problem(**fields), request["direction"])
-                answer(variants=list(variants))
+                answer(variants=list(variants), rows=rows_of(variants))
             except Exception as error:  # the contender cannot do it, and says why
                 answer(variants=[], why=f"{type(error).__name__}: {error}"[:300])
             continue
         run, ms = variants[request["variant"]], []
+        before(request["variant"])
         gc.disable()
         for i in range(-request["discard"], request["calls"]):
             start = time.perf_counter()
@@ -66,7 +68,7 @@ def serve(version, variants_of, note=lambda variant: ""):
             if i >= 0:
                 ms.append((end - start) * 1e3)
         gc.enable()
-        answer(ms=ms, note=note(request["variant"]))
+        answer(ms=ms)
 
 
 def threads():

@@ -1,11 +1,10 @@
-/* What this machine gives at most, measured when first needed: flops a second, and bytes a second
- * out of a working set of a given size (caches count: problems are timed warm). */
+/* What this machine gives at most, now: multiply-adds, and bytes out of a working set of a given
+ * size. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "tools/bench/bench.h"
 #include "tools/bench/probe.h"
 
 /* A measurement is the best of many short windows: neighbours take whole time slices, and what is
@@ -18,10 +17,8 @@
 #define FMA_ROUNDS 20000
 #define READ_CHUNK ((size_t)1 << 20)
 
-#define SMALLEST_SET 14 /* 2^14 = 16 KiB: a part of any first-level cache */
-#define LARGEST_SET  28 /* 2^28 = 256 MiB: beyond any cache */
-
 struct lane {
+    const struct probe_kernels *kernels;
     int type; /* of the fma loop; -1: reads */
     unsigned char *memory;
     size_t bytes, at;
@@ -38,11 +35,11 @@ static double now_ms(void)
 
 static double work(struct lane *l)
 {
-    if (l->type >= 0) return probe_kernels()->fma[l->type](FMA_ROUNDS);
+    if (l->type >= 0) return l->kernels->fma[l->type](FMA_ROUNDS);
     double done = 0;
     while (done < (double)READ_CHUNK) {
         size_t chunk = l->bytes - l->at < READ_CHUNK ? l->bytes - l->at : READ_CHUNK;
-        probe_kernels()->read(l->memory + l->at, chunk);
+        l->kernels->read(l->memory + l->at, chunk);
         l->at = (l->at + chunk) % l->bytes;
         done += (double)chunk;
     }
@@ -77,7 +74,7 @@ static double run_lanes(struct lane *lanes, pthread_t *ids, int threads)
     return best / WINDOW_MS;
 }
 
-/* Flops or bytes a millisecond; 0 if there is no memory. */
+/* 0 if there is no memory. */
 static double measure(int type, int threads, size_t bytes)
 {
     struct lane *lanes = calloc((size_t)threads, sizeof *lanes);
@@ -86,6 +83,7 @@ static double measure(int type, int threads, size_t bytes)
     double rate = 0;
     int ready = lanes && ids;
     for (int i = 0; ready && i < threads; i++) {
+        lanes[i].kernels = probe_kernels();
         lanes[i].type = type;
         lanes[i].bytes = part;
         if (type >= 0) continue;
@@ -100,44 +98,12 @@ static double measure(int type, int threads, size_t bytes)
     return rate;
 }
 
-static double peak[2], bandwidth[LARGEST_SET + 1];
-
-/* Measures where nothing is known yet, or again: the best counts. */
-static void probe(enum type type, int set, int threads, int again)
+double probe_flops(int is_double, int threads)
 {
-    if (peak[type] == 0 || again) {
-        double rate = measure((int)type, threads, 0);
-        if (rate > peak[type]) peak[type] = rate;
-    }
-    if (bandwidth[set] == 0 || again) {
-        double rate = measure(-1, threads, (size_t)1 << set);
-        if (rate > bandwidth[set]) bandwidth[set] = rate;
-    }
+    return measure(is_double, threads, 0);
 }
 
-static double limit(enum type type, int set, double flops, double bytes)
+double probe_read(int threads, size_t bytes)
 {
-    double compute = peak[type] > 0 ? flops / peak[type] : 0;
-    double memory = bandwidth[set] > 0 ? bytes / bandwidth[set] : 0;
-    return compute > memory ? compute : memory;
-}
-
-double probe_limit_ms(enum type stored, int threads, double flops, double bytes, double ms)
-{
-    const enum type type = stored == F64 ? F64 : F32; /* 16-bit types are computed in float32 */
-    static int measured_threads;
-    if (threads != measured_threads) {
-        memset(peak, 0, sizeof peak);
-        memset(bandwidth, 0, sizeof bandwidth);
-        measured_threads = threads;
-    }
-    int set = SMALLEST_SET;
-    while (set < LARGEST_SET && (double)((size_t)1 << set) < bytes) set++;
-    probe(type, set, threads, 0);
-    /* A limit that was beaten is none: the probe ran beside busy neighbours. */
-    if (limit(type, set, flops, bytes) > ms) probe(type, set, threads, 1);
-    /* The call has read and written its tensors: that is a measurement too. (Its flops are not one:
-     * a row may compute with fewer.) */
-    if (ms > 0 && bytes / ms > bandwidth[set]) bandwidth[set] = bytes / ms;
-    return limit(type, set, flops, bytes);
+    return measure(-1, threads, bytes);
 }

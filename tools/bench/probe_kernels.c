@@ -4,6 +4,10 @@
  * that is found would be too high. */
 #include "tools/bench/probe.h"
 
+#include <string.h>
+
+#include "convop/settings.h"
+
 #define CHAINS 12
 /* On every loop over the chains, or they live in memory. */
 #define UNROLL _Pragma("GCC unroll 12")
@@ -56,11 +60,22 @@ PROBE_KERNELS(vector32, 32, __attribute__((target("avx2,fma"))))
 PROBE_KERNELS(vector64, 64, __attribute__((target("avx512f,fma"))))
 #endif
 
+/* 1 if the setting `isa` keeps the library from instructions above these. */
+static int is_capped_at(const char *isa)
+{
+    convop_setting_info info = {.struct_size = sizeof info};
+    for (size_t i = 0; convop_setting_at(i, &info) == CONVOP_OK; i++)
+        if (strcmp(info.name, "isa") == 0) return strcmp(info.value, isa) == 0;
+    return 0;
+}
+
 const struct probe_kernels *probe_kernels(void)
 {
+    const struct probe_kernels *kernels = &vector16;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f")) return &vector64;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &vector32;
+    if (is_capped_at("baseline")) return kernels;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) kernels = &vector32;
+    if (__builtin_cpu_supports("avx512f") && !is_capped_at("avx2")) kernels = &vector64;
 #endif
-    return &vector16;
+    return kernels;
 }
