@@ -1,5 +1,7 @@
-/* How a loop is cut. Lanes take contiguous ranges off one ticket: large ones first, so that a lane
- * streams through memory, then smaller and smaller ones, so that all end at about the same time. */
+/* How a loop is cut. Each lane has a contiguous share, the same in every loop of as many items, so
+ * that it streams through memory and meets what it wrote in the loop before in its own cache. It
+ * takes half of what is left of it at a time; a lane whose share is done takes from the others', so
+ * that all end at about the same time and nobody waits for a lane that no thread came to run. */
 #include "src/engine/parallel.h"
 
 #include <limits.h>
@@ -12,30 +14,46 @@
 #include "src/engine/context.h"
 #include "src/engine/pool.h"
 
-/* One loop. The gaps keep the ticket, which all lanes write, away from what they only read. */
+#define MAX_SHARES 64 /* further lanes begin at those of others */
+
+/* Items [next, end) of a share are to be done. A cache line of its own: one lane mostly writes it.
+ */
+struct share {
+    _Alignas(64) _Atomic int64_t next;
+    int64_t end;
+};
+
 struct loop {
     cvp_range_body *body;
     void *arg;
-    int64_t n;
-    int64_t shares; /* a claim takes this part of what is left */
-    int stage;      /* of the caller, and so of every lane */
-    char gap1[64];
-    _Atomic int64_t next; /* items below it are taken; <= n */
-    char gap2[64];
+    int stage; /* of the caller, and so of every lane */
+    int shares;
+    struct share share[MAX_SHARES];
 };
 
 /* 1 while this thread is a lane of a loop. */
 static _Thread_local int inside;
 
-static int claim(struct loop *loop, int64_t *begin, int64_t *end)
+static void cut(struct loop *loop, int lanes, int64_t n)
 {
-    int64_t at = atomic_load_explicit(&loop->next, memory_order_relaxed);
+    loop->shares = lanes < MAX_SHARES ? lanes : MAX_SHARES;
+    const int64_t size = n / loop->shares, larger = n % loop->shares;
+    int64_t at = 0;
+    for (int i = 0; i < loop->shares; i++) {
+        atomic_init(&loop->share[i].next, at);
+        at += size + (i < larger);
+        loop->share[i].end = at;
+    }
+}
+
+static int claim(struct share *share, int64_t *begin, int64_t *end)
+{
+    int64_t at = atomic_load_explicit(&share->next, memory_order_relaxed);
     int64_t size;
     do {
-        int64_t left = loop->n - at;
-        if (left <= 0) return 0;
-        size = cvp_max_i64(left / loop->shares, 1);
-    } while (!atomic_compare_exchange_weak_explicit(&loop->next, &at, at + size,
+        if (at == share->end) return 0;
+        size = cvp_max_i64((share->end - at) / 2, 1);
+    } while (!atomic_compare_exchange_weak_explicit(&share->next, &at, at + size,
                                                     memory_order_relaxed, memory_order_relaxed));
     *begin = at;
     *end = at + size;
@@ -48,8 +66,11 @@ static void run_lane(void *arg, int lane)
     int outer = inside;
     inside = 1;
     int stage = cvp_stage_enter(loop->stage);
-    int64_t begin, end;
-    while (claim(loop, &begin, &end)) loop->body(loop->arg, lane, begin, end);
+    for (int i = 0; i < loop->shares; i++) {
+        struct share *share = &loop->share[(lane + i) % loop->shares];
+        int64_t begin, end;
+        while (claim(share, &begin, &end)) loop->body(loop->arg, lane, begin, end);
+    }
     cvp_stage_leave(stage);
     inside = outer;
 }
@@ -78,8 +99,10 @@ void cvp_parallel_on(const convop_context *context, int max_lanes, int64_t n, cv
         return;
     }
     int lanes = (int)cvp_min_i64(cvp_min_i64(c->num_threads, max_lanes), n);
-    struct loop loop = {.body = body, .arg = arg, .n = n, .shares = 2 * (int64_t)lanes};
-    atomic_init(&loop.next, 0);
+    struct loop loop; /* not all of it is written: it is large */
+    loop.body = body;
+    loop.arg = arg;
+    cut(&loop, lanes, n);
     int ran = 1;
     loop.stage = cvp_stage_enter(CONVOP_STAGE_THREADS);
     if (c->parallel_for != NULL)

@@ -13,9 +13,10 @@ typedef void cvp_range_body(void *arg, int lane, int64_t begin, int64_t end);
 
 /* Replaces
  *     body(arg, 0, 0, n)
- * by calls whose ranges cover [0, n) once, large contiguous ones first. Returns when all have
- * returned. Inside a body that runs on several lanes, and while another thread holds the pool, it
- * runs in the calling thread. Never fails: with no threads to be had it is the plain call. */
+ * by calls whose ranges cover [0, n) once, for each lane from a contiguous share of its own first.
+ * Returns when all have returned. Inside a body that runs on several lanes, and while another
+ * thread holds the pool, it runs in the calling thread. Never fails: with no threads to be had it
+ * is the plain call. */
 void cvp_parallel(const convop_context *context, int64_t n, cvp_range_body *body, void *arg);
 
 /* The same on at most max_lanes lanes (1 or more), for loops whose scratch is bounded. */

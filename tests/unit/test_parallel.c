@@ -59,8 +59,8 @@ static void check_cover(const convop_context *context, int64_t n)
     for (int64_t i = 0; i < n; i++) assert_int_equal(cover.seen[i], 1);
     int lanes = (int)(n < cover.lanes ? n : cover.lanes);
     if (lanes > 1) {
-        int64_t want = n / (2 * lanes) > 1 ? n / (2 * lanes) : 1;
-        assert_true(cover.first_size == want);
+        int64_t half = (n + lanes - 1) / lanes / 2;
+        assert_true(cover.first_size == (half > 1 ? half : 1));
     }
     free(cover.seen);
 }
@@ -74,10 +74,45 @@ static void lanes_may_be_bounded(void **state)
         cover.seen = calloc(1009, sizeof(*cover.seen));
         cvp_parallel_on(context, most, 1009, cover_range, &cover);
         assert_int_equal(cover.bad, 0);
-        if (most > 1) assert_int_equal(cover.first_size, 1009 / (2 * (most < 7 ? most : 7)));
+        const int lanes = most < 7 ? most : 7;
+        if (most > 1) assert_int_equal(cover.first_size, (1009 + lanes - 1) / lanes / 2);
         for (int i = 0; i < 1009; i++) assert_int_equal(cover.seen[i], 1);
         free(cover.seen);
     }
+    convop_context_destroy(&context);
+}
+
+/* One lane alone, the last: nobody else takes part. */
+static void run_last_lane(void *user, int64_t n, convop_parallel_body body, void *arg)
+{
+    (void)user;
+    body(arg, n - 1);
+}
+
+struct starts {
+    int64_t begin[32];
+    int count;
+};
+
+static void keep_start(void *arg, int lane, int64_t begin, int64_t end)
+{
+    struct starts *starts = arg;
+    (void)lane, (void)end;
+    if (starts->count < 32) starts->begin[starts->count++] = begin;
+}
+
+static void a_lane_does_its_own_share_first(void **state)
+{
+    (void)state;
+    convop_context *context = context_of(4, run_last_lane, NULL);
+    struct starts starts = {.count = 0};
+    cvp_parallel(context, 400, keep_start, &starts);
+    int of_own = 0;
+    while (of_own < starts.count && starts.begin[of_own] >= 300) of_own++;
+    assert_int_equal(starts.begin[0], 300);
+    assert_true(of_own < 10);                  /* halves of what is left */
+    assert_int_equal(starts.begin[of_own], 0); /* then those of the others, in a circle */
+    for (int i = of_own; i < starts.count; i++) assert_true(starts.begin[i] < 300);
     convop_context_destroy(&context);
 }
 
@@ -347,6 +382,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_item_once),
         cmocka_unit_test(lanes_may_be_bounded),
+        cmocka_unit_test(a_lane_does_its_own_share_first),
         cmocka_unit_test(nothing_to_do),
         cmocka_unit_test(largest_n),
         cmocka_unit_test(nested_loops_run_in_their_thread),
