@@ -12,6 +12,7 @@
  *  tune_verify       0      1: a row whose result differs does not win
  *  tune_wait         1      0: a thread that needs what another is measuring takes the estimate
  *  num_threads       0      threads of a parallel loop; 0: as affinity and the cgroup allow
+ *  light_work        20     microseconds of one thread that are not worth waking another
  *  isa               auto   highest instruction set in use: baseline, avx2, avx512 or neon
  *  engine            threaded   kind of a new engine: naive or threaded
  *  impl              ""     run this implementation row, or nothing

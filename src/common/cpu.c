@@ -162,6 +162,11 @@ static int is_built(enum cvp_isa isa)
     return isa == CVP_ISA_AVX512 ? CVP_BUILD_AVX512 : isa == CVP_ISA_AVX2 ? CVP_BUILD_AVX2 : 1;
 }
 
+int cvp_cpu_current(void)
+{
+    return sched_getcpu();
+}
+
 convop_status cvp_isa_in_use(enum cvp_isa *isa)
 {
     int asked;

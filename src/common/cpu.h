@@ -20,6 +20,9 @@ struct cvp_cpu {
 };
 
 const struct cvp_cpu *cvp_cpu(void);
+/* The processor that this thread runs on just now; -1 where that is unknown. */
+int cvp_cpu_current(void);
+
 const char *cvp_isa_name(enum cvp_isa isa);
 
 /* The instruction set to use: what the CPU has, capped by the setting.

@@ -63,6 +63,11 @@ static const struct setting table[CVP_SETTING_COUNT] = {
     [CVP_SETTING_ISA] = {"isa", "CONVOP_ISA", "The highest instruction set in use.",
                          "auto, baseline, avx2, avx512, neon", "auto", CHOICE, CVP_ISA_AUTO,
                          CVP_ISA_NEON, isas, NULL},
+    [CVP_SETTING_LIGHT_WORK] =
+        {"light_work", "CONVOP_LIGHT_WORK",
+         "Microseconds: what is estimated to take one thread less time stays "
+         "on the calling thread.",
+         "0..1000000", "20", NUMBER, 0, 1000000, NULL, NULL},
     [CVP_SETTING_NUM_THREADS] = {"num_threads", "CONVOP_NUM_THREADS",
                                  "Threads of a parallel loop; 0: as affinity and the cgroup allow.",
                                  "0..4096", "0", NUMBER, 0, 4096, NULL, NULL},

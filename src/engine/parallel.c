@@ -31,7 +31,7 @@ struct loop {
     struct share share[MAX_SHARES];
 };
 
-/* 1 while this thread is a lane of a loop. */
+/* 1 while this thread is a lane of a loop, or keeps its loops to itself. */
 static _Thread_local int inside;
 
 static void cut(struct loop *loop, int lanes, int64_t n)
@@ -111,6 +111,13 @@ void cvp_parallel_on(const convop_context *context, int max_lanes, int64_t n, cv
         ran = cvp_pool_run(c->pool, lanes, run_lane, &loop);
     cvp_stage_leave(loop.stage);
     if (!ran) body(arg, 0, 0, n);
+}
+
+int cvp_parallel_alone(int alone)
+{
+    int before = inside;
+    inside = alone;
+    return before;
 }
 
 void convop_parallel(const convop_context *context, int64_t n,

@@ -23,6 +23,10 @@ void cvp_parallel(const convop_context *context, int64_t n, cvp_range_body *body
 void cvp_parallel_on(const convop_context *context, int max_lanes, int64_t n, cvp_range_body *body,
                      void *arg);
 
+/* Keeps the loops of this thread to itself while `alone` is 1: for work that is done before a
+ * sleeping thread would be awake. Returns what was set before, to be set again afterwards. */
+int cvp_parallel_alone(int alone);
+
 /* Lanes that cvp_parallel uses at most, >= 1. */
 int cvp_lanes(const convop_context *context);
 

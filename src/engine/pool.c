@@ -39,8 +39,9 @@ struct cvp_pool {
     char gap2[64];
     atomic_int ended; /* lanes of this job that were taken and have ended */
     char gap3[64];
-    atomic_int busy;     /* 1 while a thread runs a job */
-    atomic_int sleeping; /* workers that wait for wake, or are about to */
+    atomic_int caller_at; /* processor of the last caller; -1: unknown */
+    atomic_int busy;      /* 1 while a thread runs a job */
+    atomic_int sleeping;  /* workers that wait for wake, or are about to */
     atomic_int quit;
     atomic_int forks;     /* forks between the pool's birth and this process */
     pthread_mutex_t lock; /* guards the step from spinning to sleeping */
@@ -69,6 +70,14 @@ static int has_lane(struct cvp_pool *pool, uint64_t last_job, uint64_t *word)
     return CLAIM_LANES(*word) > 0 && CLAIM_JOB(*word) != last_job;
 }
 
+/* A worker that was woken often begins on the caller's own processor, where its spinning would keep
+ * the caller from running for all of its time. */
+static int is_in_the_way(struct cvp_pool *pool)
+{
+    int caller_at = atomic_load_explicit(&pool->caller_at, memory_order_relaxed);
+    return caller_at >= 0 && caller_at == cvp_cpu_current();
+}
+
 static int spin_for_lane(struct cvp_pool *pool, uint64_t last_job, uint64_t *word)
 {
     double end = cvp_now_ms() + SPIN_MS;
@@ -78,7 +87,7 @@ static int spin_for_lane(struct cvp_pool *pool, uint64_t last_job, uint64_t *wor
             pause_cpu();
         }
         if (atomic_load_explicit(&pool->quit, memory_order_relaxed)) return 0;
-        if (pool->crowded) sched_yield();
+        if (pool->crowded || is_in_the_way(pool)) sched_yield();
     } while (cvp_now_ms() < end);
     return 0;
 }
@@ -198,6 +207,7 @@ static void run_job(struct cvp_pool *pool, int others, void (*body)(void *arg, i
 {
     int forks = atomic_load(&pool->forks);
     pool->body = body;
+    atomic_store_explicit(&pool->caller_at, cvp_cpu_current(), memory_order_relaxed);
     pool->arg = arg;
     atomic_store_explicit(&pool->ended, 0, memory_order_relaxed);
     uint64_t job = CLAIM_JOB(atomic_load(&pool->claim)) + 1;

@@ -291,6 +291,44 @@ static void any_number_of_threads(void **state)
     }
 }
 
+/* ---- light work ------------------------------------------------------------------------------ */
+
+static void count_loop(void *user, int64_t n, convop_parallel_body body, void *arg)
+{
+    ++*(int *)user;
+    for (int64_t i = 0; i < n; i++) body(arg, i);
+}
+
+/* Loops of the host that a forward of about 160 microseconds runs. */
+static int loops_with(const char *light_work)
+{
+    int loops = 0;
+    struct conv_case c;
+    convop_context *context = NULL;
+    convop_context_options options = CONVOP_CONTEXT_OPTIONS_INIT;
+    convop_exec exec = CONVOP_EXEC_INIT;
+    options.num_threads = 4;
+    options.parallel_for = count_loop;
+    options.parallel_for_user = &loops;
+    assert_int_equal(convop_set("light_work", light_work), CONVOP_OK);
+    assert_int_equal(convop_context_create(&options, &context), CONVOP_OK);
+    exec.context = context;
+    conv_case_fixed(&c, &(struct conv_size){2, 0, BOX_F32, 1, 32, 32, 1, 64, 3, 1, 1, 1}, 0, 1);
+    assert_int_equal(conv_case_forward(&c, &exec), CONVOP_OK);
+    conv_case_destroy(&c);
+    convop_context_destroy(&context);
+    assert_int_equal(convop_set("light_work", NULL), CONVOP_OK);
+    return loops;
+}
+
+static void light_work_stays_on_the_calling_thread(void **state)
+{
+    (void)state;
+    assert_true(loops_with("0") > 0);
+    assert_true(loops_with("20") > 0);
+    assert_int_equal(loops_with("1000000"), 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +339,7 @@ int main(int argc, char **argv)
         {"thr.inside_openmp", inside_openmp, NULL, NULL, NULL},
         {"thr.tls_leak", thread_memory, NULL, NULL, NULL},
         {"thr.count_invariance", any_number_of_threads, NULL, NULL, NULL},
+        {"light_work", light_work_stays_on_the_calling_thread, NULL, NULL, NULL},
     };
     return run_one_or_all(tests, sizeof tests / sizeof tests[0], argc, argv);
 }

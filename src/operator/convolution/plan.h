@@ -42,6 +42,7 @@ struct conv_plan {
 
     const convop_conv_impl *impl; /* NULL: no row was chosen */
     int copies;                   /* 1: it gets copies of the differing tensors */
+    int is_light;                 /* 1: not worth a second thread */
     convop_conv_choice choice;
     double ms;    /* of the row; 0: not measured */
     size_t bytes; /* of workspace: the copies, then the row's */

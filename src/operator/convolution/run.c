@@ -5,6 +5,7 @@
 #include "src/common/stage.h"
 #include "src/common/status.h"
 #include "src/engine/context.h"
+#include "src/engine/parallel.h"
 #include "src/operator/convolution/lines.h"
 #include "src/operator/convolution/select.h"
 
@@ -28,8 +29,8 @@ static convop_status run_row(const struct conv_plan *plan, const convop_conv_ope
     return status;
 }
 
-convop_status cvp_conv_plan_compute(const struct conv_plan *plan, const convop_conv_operands *t,
-                                    const convop_context *context, void *workspace)
+static convop_status compute(const struct conv_plan *plan, const convop_conv_operands *t,
+                             const convop_context *context, void *workspace)
 {
     char *next = workspace;
     convop_conv_operands o = *t;
@@ -52,6 +53,16 @@ convop_status cvp_conv_plan_compute(const struct conv_plan *plan, const convop_c
     if (plan->problem.add) cvp_conv_gather(plan, out, context, o.out, t->out);
     convop_status status = run_row(plan, &o, context, next);
     if (status == CONVOP_OK) cvp_conv_scatter(plan, out, context, t->out, o.out);
+    return status;
+}
+
+convop_status cvp_conv_plan_compute(const struct conv_plan *plan, const convop_conv_operands *t,
+                                    const convop_context *context, void *workspace)
+{
+    if (!plan->is_light) return compute(plan, t, context, workspace);
+    int before = cvp_parallel_alone(1);
+    convop_status status = compute(plan, t, context, workspace);
+    (void)cvp_parallel_alone(before);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include "src/common/alloc.h"
 #include "src/common/epoch.h"
 #include "src/common/log.h"
+#include "src/common/settings.h"
 #include "src/common/status.h"
 #include "src/operator/convolution/key.h"
 #include "src/operator/convolution/lines.h"
@@ -31,6 +32,18 @@ size_t cvp_conv_workspace_limit(const convop_conv_params *params, enum cvp_autot
     return own < call_limit ? own : call_limit;
 }
 
+/* What one thread does in so little time is done before another is awake: to wake a sleeping thread
+ * of a virtual machine takes 20 microseconds and more. */
+static int is_light(const convop_conv_problem *p, const convop_conv_impl *row)
+{
+    const int light_us = cvp_setting_int_or(CVP_SETTING_LIGHT_WORK, 0);
+    if (p->threads == 1 || light_us == 0) return 0;
+    convop_conv_problem alone = *p;
+    alone.threads = 1;
+    const double ms = cvp_conv_estimate(row, &alone);
+    return ms > 0 && ms * 1e3 < light_us;
+}
+
 convop_status cvp_conv_plan_take(struct conv_plan *plan, const struct conv_candidate *candidate,
                                  convop_conv_choice choice)
 {
@@ -47,6 +60,7 @@ convop_status cvp_conv_plan_take(struct conv_plan *plan, const struct conv_candi
                            candidate->impl->name, candidate->bytes - copy_bytes,
                            plan->problem.workspace_limit);
     plan->impl = candidate->impl;
+    plan->is_light = is_light(&plan->problem, plan->impl);
     return CONVOP_OK;
 }
 
