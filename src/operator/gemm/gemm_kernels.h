@@ -35,7 +35,7 @@ enum { CVP_GEMM_PACK_A = 1, CVP_GEMM_PACK_B = 2, CVP_GEMM_PACKS = 4 };
 typedef void cvp_gemm_pack(void *panel, int width, int valid, int64_t k, const void *src,
                            int64_t across, int64_t along);
 
-#define CVP_GEMM_PACK_SLACK 16
+#define CVP_GEMM_PACK_SLACK 64
 
 /* Bytes of the largest tile of any set: 14 x 2 vectors of 64 bytes. */
 #define CVP_GEMM_TILE_BYTES (14 * 2 * 64)

@@ -1,8 +1,7 @@
-/* Packing of panels, for one type: included with SCALAR, NAME, ZIP_LOW and ZIP_HIGH set.
+/* Packing of panels, for one type: included with SCALAR and NAME set, after gemm_square.h.
  *
- * A panel whose lanes lie side by side in memory is copied, one whose depth does is transposed in
- * blocks of 16-byte vectors (two interleaving steps that every instruction set has), any other is
- * gathered. Vectors here are as aligned as an element. */
+ * A panel whose lanes lie side by side in memory is copied, one whose depth does is transposed, any
+ * other is gathered. Vectors here are as aligned as an element. */
 
 #define QUAD  NAME(quad)
 #define WIDE  NAME(wide)
@@ -50,40 +49,16 @@ CVP_INLINE void NAME(pack_copy)(SCALAR *panel, const int width, const int valid,
  * the first-level cache while several passes write to it. */
 #define PIECE 64
 
-/* along == 1. Blocks of QUADS rows from the last to the first: the lanes that a block writes past
- * its panel row are those that the first block, or its own next row, writes after it. */
+/* along == 1. */
 CVP_INLINE void NAME(pack_transpose)(SCALAR *panel, const int width, const int valid, int64_t k,
                                      const SCALAR *src, int64_t across)
 {
-    const int64_t whole = k - k % QUADS;
-    for (int first = (width - 1) / QUADS * QUADS; first >= 0; first -= QUADS) {
-        const SCALAR *from[QUADS];
-        CVP_UNROLL for (int i = 0; i < QUADS; i++)
-        {
-            const int row = first + i < valid ? first + i : valid - 1;
-            from[i] = src + row * across;
-        }
-        for (int64_t p = 0; p < whole; p += QUADS) {
-            QUAD r[QUADS], t[QUADS];
-            CVP_UNROLL for (int i = 0; i < QUADS; i++) r[i] = *(const QUAD *)(from[i] + p);
-            /* Each step rotates the bits of (row, lane) by one; log2(QUADS) of them transpose. */
-            CVP_UNROLL for (int step = 1; step < QUADS; step *= 2)
-            {
-                CVP_UNROLL for (int i = 0; i < QUADS / 2; i++)
-                {
-                    t[2 * i] = ZIP_LOW(r[i], r[i + QUADS / 2]);
-                    t[2 * i + 1] = ZIP_HIGH(r[i], r[i + QUADS / 2]);
-                }
-                CVP_UNROLL for (int i = 0; i < QUADS; i++) r[i] = t[i];
-            }
-            SCALAR *to = panel + p * width + first;
-            CVP_UNROLL for (int i = 0; i < QUADS; i++)
-            {
-                *(QUAD *)(to + i * width) = r[i];
-            }
-        }
-    }
-    NAME(pack_gather)(panel, width, valid, whole, k, src, across, 1);
+    int64_t p = 0;
+#if CVP_VECTOR_BYTES == 64
+    p = NAME(pack_wide_squares)(panel, width, valid, 0, k, src, across);
+#endif
+    p = NAME(pack_squares)(panel, width, valid, p, k, src, across);
+    NAME(pack_gather)(panel, width, valid, p, k, src, across, 1);
 }
 
 CVP_INLINE void NAME(pack)(SCALAR *panel, const int width, int valid, int64_t k, const SCALAR *src,
