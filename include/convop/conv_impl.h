@@ -45,6 +45,11 @@ typedef struct convop_conv_problem {
     int threads;          /* lanes of a parallel loop, at most */
     int isa;              /* in use: 0 baseline, 1 avx2, 2 avx512, 3 neon */
     int constant_weights; /* over many calls: what pack() makes of them costs nothing in each */
+
+    /* Where the tensors are. */
+    int device_type; /* DLPack's: kDLCUDA, else it is the CPU */
+    int device_id;
+    const void *gpu; /* what convop knows of that GPU, for its own rows; NULL on the CPU */
 } convop_conv_problem;
 
 /** The tensors of a call. `out` is the one that the direction computes, its input counterpart is
@@ -55,6 +60,8 @@ typedef struct convop_conv_operands {
     const void *src, *weights, *bias, *dst;
     const void *packed; /* what the row's pack() made of weights; NULL: it was not called */
     void *out;
+    void *stream;      /* a CUstream, on a GPU; work is enqueued there, and nothing waits for it */
+    const void *state; /* what the row's begin() made */
 } convop_conv_operands;
 
 /** Bytes for the reason why a row does not take a problem. */
@@ -95,6 +102,21 @@ typedef struct convop_conv_impl {
      *  of the CPU's cache sizes; asked only where it is applicable. NULL: not known; the row is
      * then chosen by its place in the order. Since 0.1. */
     double (*estimate)(const convop_conv_problem *p);
+
+    /** Where its tensors are: kDLCUDA, or 0 for the CPU. It is asked about no others. */
+    int device_type;
+
+    /** For a row that has more to decide than its name says (cuDNN: which engine): makes what run()
+     *  finds in t->state, once for a plan, and says how many bytes of workspace that needs;
+     *  workspace() is then not asked. notes: what the tuning cache has of an earlier state, "" for
+     *  nothing; UNSUPPORTED where they no longer fit, and where it does not run the problem after
+     *  all: the next row is taken. NULL: there is no state. */
+    convop_status (*begin)(const convop_conv_problem *p, const char *notes, void **state,
+                           size_t *workspace_bytes);
+    void (*end)(void *state);
+
+    /** The state in one line of text for the tuning cache, owned by it. */
+    const char *(*notes)(const void *state);
 } convop_conv_impl;
 
 /** Adds a row, for all plans made from now on. Rows above CONVOP_LEVEL_BUILTIN are tried before the

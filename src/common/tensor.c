@@ -149,18 +149,24 @@ static convop_status check_data(const char *op, const char *name, const DLTensor
     return CONVOP_OK;
 }
 
-convop_status cvp_tensor_check(const char *op, const char *name, const DLTensor *t,
-                               enum cvp_role role)
+convop_status cvp_tensor_check_on(const char *op, const char *name, const DLTensor *t,
+                                  enum cvp_role role, cvp_device_checker *check_device)
 {
     if (t == NULL) return convop_fail(CONVOP_E_INVALID, "%s: %s is NULL", op, name);
     CVP_RETURN_IF_ERROR(cvp_dtype_check(op, name, t->dtype));
     CVP_RETURN_IF_ERROR(check_shape(op, name, t));
     CVP_RETURN_IF_ERROR(check_size(op, name, t));
-    CVP_RETURN_IF_ERROR(cvp_device_check(op, name, t->device));
+    CVP_RETURN_IF_ERROR(check_device(op, name, t->device));
     if (is_empty(t)) return CONVOP_OK;
     CVP_RETURN_IF_ERROR(check_strides(op, name, t, role));
     if (role == CVP_QUERY && t->data == NULL) return CONVOP_OK;
     return check_data(op, name, t);
+}
+
+convop_status cvp_tensor_check(const char *op, const char *name, const DLTensor *t,
+                               enum cvp_role role)
+{
+    return cvp_tensor_check_on(op, name, t, role, cvp_device_check);
 }
 
 convop_status cvp_tensor_check_overlap(const char *op, const char *out_name, const DLTensor *out,

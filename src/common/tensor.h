@@ -12,13 +12,18 @@ enum cvp_role {
 };
 
 /* Everything a kernel may trust: rank 0..8, sizes >= 0, 64-bit sizes and byte counts do not
- * overflow, dtype with one lane, a device that is here, strides as the role allows, data not NULL
+ * overflow, dtype with one lane, the CPU as device, strides as the role allows, data not NULL
  * unless empty, an address that is a multiple of the element's size. Reads no element.
  * `op` and `name` are for the text: "Convolution: src has ...". */
 convop_status cvp_tensor_check(const char *op, const char *name, const DLTensor *t,
                                enum cvp_role role);
 
-/* Refuses a device that does not exist (INVALID) or is not here (DEVICE). */
+/* The same with another check of the device. */
+typedef convop_status cvp_device_checker(const char *op, const char *name, DLDevice device);
+convop_status cvp_tensor_check_on(const char *op, const char *name, const DLTensor *t,
+                                  enum cvp_role role, cvp_device_checker *check_device);
+
+/* Refuses a device that does not exist (INVALID) or is not the CPU (DEVICE). */
 convop_status cvp_device_check(const char *op, const char *name, DLDevice device);
 
 /* Refuses a dtype that is unknown, has bits that no such type has, or more than one lane. */

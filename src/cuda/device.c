@@ -4,13 +4,27 @@
 #include <pthread.h>
 #include <stdio.h>
 
-/* More than any machine has; the rest is not seen. */
-#define MAX_GPUS 64
+#include "src/cuda/cudnn.h"
 
-static struct cvp_gpu gpus[MAX_GPUS];
+static struct cvp_gpu gpus[CVP_MAX_GPUS];
 static int count;
 static char reason[200];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+void cvp_gpu_set_key(struct cvp_gpu *gpu)
+{
+    struct cvp_text t = cvp_text_in(gpu->key, sizeof gpu->key);
+    cvp_text_add(&t, "gpu=%s;cc=%d.%d;sm=%d", gpu->name, gpu->major, gpu->minor, gpu->processors);
+    for (char *c = gpu->key; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = ' ';
+}
+
+void cvp_gpu_describe_software(const struct cvp_gpu *gpu, struct cvp_text *text)
+{
+    const char *why;
+    const struct cvp_cudnn *cudnn = cvp_cudnn_get(&why);
+    cvp_text_add(text, ";driver=%d;cudnn=%zu", gpu->driver, cudnn ? cudnn->version() : (size_t)0);
+}
 
 static unsigned ask(const struct cvp_driver *d, struct cvp_gpu *g)
 {
@@ -23,10 +37,12 @@ static unsigned ask(const struct cvp_driver *d, struct cvp_gpu *g)
         {&g->processors, CVP_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
     };
     unsigned result = d->device_get(&g->device, g->ordinal);
+    if (result == CVP_CUDA_SUCCESS) result = d->driver_version(&g->driver);
     if (result == CVP_CUDA_SUCCESS) result = d->device_name(g->name, sizeof g->name, g->device);
     if (result == CVP_CUDA_SUCCESS) result = d->device_memory(&g->memory, g->device);
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0] && result == CVP_CUDA_SUCCESS; i++)
         result = d->device_attribute(wanted[i].value, wanted[i].attribute, g->device);
+    cvp_gpu_set_key(g);
     return result;
 }
 
@@ -40,7 +56,7 @@ static void look(void)
         return;
     }
     unsigned result = d->device_count(&all);
-    for (; result == CVP_CUDA_SUCCESS && count < all && count < MAX_GPUS; count++) {
+    for (; result == CVP_CUDA_SUCCESS && count < all && count < CVP_MAX_GPUS; count++) {
         gpus[count].ordinal = count;
         result = ask(d, &gpus[count]);
         if (result != CVP_CUDA_SUCCESS) break;

@@ -4,13 +4,25 @@
 
 #include "src/cuda/driver.h"
 
+/* More than any machine has; what is beyond is not seen. */
+#define CVP_MAX_GPUS 64
+
 struct cvp_gpu {
-    int ordinal, device; /* of the driver */
-    char name[96];       /* "NVIDIA H200" */
-    int major, minor;    /* compute capability */
-    int processors;      /* streaming multiprocessors */
-    size_t memory;       /* bytes */
+    int ordinal;      /* -1: it is not here, and only its properties are known */
+    int device;       /* the driver's name of it */
+    char name[96];    /* "NVIDIA H200" */
+    int major, minor; /* compute capability */
+    int processors;   /* streaming multiprocessors */
+    int driver;       /* CUDA version of its driver: 13000 */
+    size_t memory;    /* bytes */
+    char key[160];    /* for the tuning cache: what decides about speed */
 };
+
+/* Sets the key from the rest. */
+void cvp_gpu_set_key(struct cvp_gpu *gpu);
+
+/* Adds what else a tuned choice depends on: the versions of the driver and of cuDNN. */
+void cvp_gpu_describe_software(const struct cvp_gpu *gpu, struct cvp_text *text);
 
 /* How many there are; 0 with the reason in *why. Looked for once a process. Thread-safe. */
 int cvp_gpu_count(const char **why);

@@ -10,6 +10,7 @@
 #include "src/common/stage.h"
 #include "src/common/status.h"
 #include "src/engine/context.h"
+#include "src/operator/device.h"
 #include "src/registry/registry_internal.h"
 
 static convop_status check_counts(const convop_op *op, const void *params, int num_inputs,
@@ -48,7 +49,7 @@ static convop_status check_inputs(const struct cvp_call *call, int as_query)
         }
         int is_mutated = op->mutated_inputs >> i & 1;
         enum cvp_role role = as_query ? CVP_QUERY : is_mutated ? CVP_OUTPUT : CVP_INPUT;
-        CVP_RETURN_IF_ERROR(cvp_tensor_check(op->name, op->inputs[i].name, t, role));
+        CVP_RETURN_IF_ERROR(cvp_op_check_tensor(op, op->inputs[i].name, t, role));
         for (int j = 0; j < i && !as_query; j++)
             if (is_mutated || (op->mutated_inputs >> j & 1))
                 CVP_RETURN_IF_ERROR(cvp_tensor_check_overlap(
@@ -95,7 +96,7 @@ static convop_status check_outputs(const struct cvp_call *call, int as_query)
         if (!t)
             return convop_fail(CONVOP_E_INVALID, "%s: output %s is NULL and its request is not",
                                op->name, name);
-        CVP_RETURN_IF_ERROR(cvp_tensor_check(op->name, name, t, as_query ? CVP_QUERY : CVP_OUTPUT));
+        CVP_RETURN_IF_ERROR(cvp_op_check_tensor(op, name, t, as_query ? CVP_QUERY : CVP_OUTPUT));
         if (as_query) continue;
         for (int j = 0; j < args->num_inputs; j++)
             if (!is_inplace(call, i, j))
@@ -283,6 +284,19 @@ convop_status cvp_call_compute(const struct cvp_call *call, const void *plan, vo
     return status;
 }
 
+/* Without memory on the GPU the operator is asked all the same: it may know a way with less. */
+static convop_status run_on_gpu(const struct cvp_call *call, const void *plan, size_t bytes,
+                                const struct cvp_gpu *gpu)
+{
+    struct cvp_gpu_scope scope;
+    CVP_RETURN_IF_ERROR(cvp_gpu_enter(gpu, call->args.stream, &scope));
+    void *workspace = cvp_gpu_alloc(&scope, bytes);
+    convop_status status = cvp_call_compute(call, plan, workspace);
+    cvp_gpu_free(&scope, workspace);
+    cvp_gpu_leave(&scope);
+    return status;
+}
+
 convop_status cvp_call_run(const struct cvp_call *call, const void *plan, size_t bytes,
                            const convop_exec *exec)
 {
@@ -291,6 +305,8 @@ convop_status cvp_call_run(const struct cvp_call *call, const void *plan, size_t
     void *workspace = cvp_call_workspace(exec, &given);
     if (workspace && bytes <= given) return cvp_call_compute(call, plan, workspace);
 
+    const struct cvp_gpu *gpu = cvp_call_gpu(call);
+    if (gpu) return run_on_gpu(call, plan, bytes, gpu);
     const convop_allocator *memory = &call->args.context->allocator;
     workspace = cvp_buffer_alloc(memory, bytes);
     if (!workspace)

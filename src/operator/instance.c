@@ -8,6 +8,7 @@
 #include "src/common/status.h"
 #include "src/engine/context.h"
 #include "src/operator/call.h"
+#include "src/operator/device.h"
 #include "src/registry/registry_internal.h"
 
 /* What a tensor must be in every run: a DLTensor with its own shape and strides. */
@@ -84,7 +85,7 @@ static convop_status set_constants(convop_instance *x, const DLTensor *const *co
     for (int i = 0; constants && i < x->num_inputs; i++) {
         if (!constants[i]) continue;
         CVP_RETURN_IF_ERROR(
-            cvp_tensor_check(x->op->name, x->op->inputs[i].name, constants[i], CVP_INPUT));
+            cvp_op_check_tensor(x->op, x->op->inputs[i].name, constants[i], CVP_INPUT));
         set_spec(&x->inputs[i], constants[i], 1);
         x->constants |= 1u << i;
     }
@@ -179,6 +180,15 @@ static void end_plan(convop_instance *x)
 }
 
 /* The shapes, and compact strides, of outputs that the caller left open. */
+/* Outputs that the caller does not describe are where the inputs are. */
+static DLDevice device_of(const convop_instance *x)
+{
+    for (int i = 0; i < x->num_inputs; i++)
+        if (x->inputs[i].is_set && cvp_is_on_gpu(&x->inputs[i].tensor))
+            return x->inputs[i].tensor.device;
+    return (DLDevice){.device_type = kDLCPU};
+}
+
 static convop_status infer_outputs(convop_instance *x)
 {
     convop_shape in[CVP_MAX_ARGS], out[CVP_MAX_ARGS];
@@ -196,8 +206,8 @@ static convop_status infer_outputs(convop_instance *x)
                                "%s: the shape of %s does not follow from the inputs", x->op->name,
                                x->op->outputs[i].name);
         DLTensor t = {.ndim = out[i].ndim, .dtype = type_out[i], .shape = out[i].dim};
-        t.device.device_type = kDLCPU;
-        CVP_RETURN_IF_ERROR(cvp_tensor_check(x->op->name, x->op->outputs[i].name, &t, CVP_QUERY));
+        t.device = device_of(x);
+        CVP_RETURN_IF_ERROR(cvp_op_check_tensor(x->op, x->op->outputs[i].name, &t, CVP_QUERY));
         set_spec(&x->outputs[i], &t, 0);
     }
     return CONVOP_OK;
@@ -212,13 +222,13 @@ static convop_status set_specs(convop_instance *x, const DLTensor *const *inputs
         if (!inputs || !inputs[i])
             return convop_fail(CONVOP_E_INVALID, "%s: input %s is NULL", op->name,
                                op->inputs[i].name);
-        CVP_RETURN_IF_ERROR(cvp_tensor_check(op->name, op->inputs[i].name, inputs[i], CVP_QUERY));
+        CVP_RETURN_IF_ERROR(cvp_op_check_tensor(op, op->inputs[i].name, inputs[i], CVP_QUERY));
         set_spec(&x->inputs[i], inputs[i], 0);
     }
     for (int i = 0; i < x->num_outputs; i++) {
         x->outputs[i].is_set = 0;
         if (!outputs || !outputs[i]) continue;
-        CVP_RETURN_IF_ERROR(cvp_tensor_check(op->name, op->outputs[i].name, outputs[i], CVP_QUERY));
+        CVP_RETURN_IF_ERROR(cvp_op_check_tensor(op, op->outputs[i].name, outputs[i], CVP_QUERY));
         set_spec(&x->outputs[i], outputs[i], 0);
     }
     return infer_outputs(x);
@@ -233,12 +243,12 @@ static int is_unchanged(const convop_instance *x, const DLTensor *const *inputs,
     for (int i = 0; i < x->num_inputs; i++)
         if (!(x->constants >> i & 1) &&
             (!inputs || !inputs[i] ||
-             cvp_tensor_check(x->op->name, x->op->inputs[i].name, inputs[i], CVP_QUERY) ||
+             cvp_op_check_tensor(x->op, x->op->inputs[i].name, inputs[i], CVP_QUERY) ||
              !is_as_specified(&x->inputs[i], inputs[i])))
             return 0;
     for (int i = 0; i < x->num_outputs; i++)
         if ((requests ? requests[i] : CONVOP_REQ_WRITE) != x->requests[i] || !outputs[i] ||
-            cvp_tensor_check(x->op->name, x->op->outputs[i].name, outputs[i], CVP_QUERY) ||
+            cvp_op_check_tensor(x->op, x->op->outputs[i].name, outputs[i], CVP_QUERY) ||
             !is_as_specified(&x->outputs[i], outputs[i]))
             return 0;
     return 1;

@@ -10,6 +10,7 @@
 #include "src/operator/convolution/params.h"
 #include "src/operator/convolution/plan.h"
 #include "src/operator/copy.h"
+#include "src/operator/device.h"
 
 enum { DIFF_DST, SRC, WEIGHTS, NUM_INPUTS };
 enum { DIFF_SRC, DIFF_WEIGHTS, DIFF_BIAS, NUM_OUTPUTS };
@@ -137,28 +138,49 @@ static convop_status plan(const convop_op_args *args, void *plan_, size_t *works
     return status;
 }
 
+static convop_status clear_on_gpu(const convop_op_args *args, const DLTensor *t)
+{
+    struct cvp_gpu_scope scope;
+    const char *why;
+    if (!cvp_tensor_is_compact(t))
+        return convop_fail(
+            CONVOP_E_UNSUPPORTED,
+            "_backward_Convolution: the batch is empty, and on a GPU a gradient with "
+            "gaps is not cleared");
+    CVP_RETURN_IF_ERROR(
+        cvp_gpu_enter(cvp_gpu_get(t->device.device_id, &why), args->stream, &scope));
+    unsigned result = scope.driver->fill_bytes((uintptr_t)cvp_tensor_data(t), 0,
+                                               cvp_tensor_bytes(t), scope.stream);
+    convop_status status = cvp_driver_status(scope.driver, result, "clearing a gradient");
+    cvp_gpu_leave(&scope);
+    return status;
+}
+
 /* Zero for any dtype, spread over the tensor by strides of 0. */
-static void clear(const convop_context *context, const DLTensor *t)
+static convop_status clear(const convop_op_args *args, const DLTensor *t)
 {
     static const uint64_t zero = 0;
     static const int64_t no_strides[CONVOP_MAX_DIMS] = {0};
     int64_t strides[CONVOP_MAX_DIMS];
     cvp_tensor_strides(t, strides);
-    cvp_copy_strided(context, t->ndim, t->shape, cvp_tensor_data(t), strides, t->dtype, &zero,
+    if (cvp_is_on_gpu(t)) return clear_on_gpu(args, t);
+    cvp_copy_strided(args->context, t->ndim, t->shape, cvp_tensor_data(t), strides, t->dtype, &zero,
                      no_strides, t->dtype);
+    return CONVOP_OK;
 }
 
 static convop_status run(const convop_op_args *args, const void *plan_, void *workspace)
 {
     const struct backward_plan *plan = plan_;
     for (int i = 0; i < args->num_outputs; i++) {
-        if (plan->clear[i]) clear(args->context, args->outputs[i]);
+        if (plan->clear[i]) CVP_RETURN_IF_ERROR(clear(args, args->outputs[i]));
         if (!plan->of[i].impl) continue;
         convop_conv_operands t = {
             .dst = cvp_tensor_data(args->inputs[DIFF_DST]),
             .src = i == DIFF_WEIGHTS ? cvp_tensor_data(args->inputs[SRC]) : NULL,
             .weights = i == DIFF_SRC ? cvp_tensor_data(args->inputs[WEIGHTS]) : NULL,
             .out = cvp_tensor_data(args->outputs[i]),
+            .stream = args->stream,
         };
         CVP_RETURN_IF_ERROR(cvp_conv_plan_run(&plan->of[i], &t, args->context, workspace));
     }
@@ -167,6 +189,7 @@ static convop_status run(const convop_op_args *args, const void *plan_, void *wo
 
 static const convop_attr attrs[] = {
     {sizeof(convop_attr), "lines", "char", &cvp_own_lines},
+    {sizeof(convop_attr), "gpu", "char", &cvp_runs_on_gpu},
 };
 
 CONVOP_OP(_backward_Convolution) = {
@@ -189,5 +212,5 @@ CONVOP_OP(_backward_Convolution) = {
     .run = run,
     .end = end,
     .attrs = attrs,
-    .num_attrs = 1,
+    .num_attrs = 2,
 };

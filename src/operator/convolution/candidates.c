@@ -91,7 +91,7 @@ void cvp_conv_candidates(const struct conv_plan *plan, const char *name,
         const convop_conv_impl *row = plan->rows->at[i];
         struct conv_candidate c;
         char why[CONVOP_WHY_SIZE];
-        if (row->direction != plan->given.direction || row == without ||
+        if (!cvp_conv_is_for(row, &plan->given) || row == without ||
             (name[0] && strcmp(row->name, name) != 0))
             continue;
         if (!cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, row, &c, why)) continue;

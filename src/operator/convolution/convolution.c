@@ -7,6 +7,7 @@
 #include "src/operator/convolution/infer.h"
 #include "src/operator/convolution/params.h"
 #include "src/operator/convolution/plan.h"
+#include "src/operator/device.h"
 
 enum { SRC, WEIGHTS, BIAS, NUM_INPUTS };
 
@@ -89,6 +90,7 @@ static convop_status run(const convop_op_args *args, const void *plan_, void *wo
         .weights = cvp_tensor_data(args->inputs[WEIGHTS]),
         .bias = args->num_inputs > BIAS ? cvp_tensor_data(args->inputs[BIAS]) : NULL,
         .out = cvp_tensor_data(args->outputs[0]),
+        .stream = args->stream,
     };
     return cvp_conv_plan_run(plan, &t, args->context, workspace);
 }
@@ -104,6 +106,7 @@ static const convop_gradient gradient = {
 static const convop_attr attrs[] = {
     {sizeof(convop_attr), "gradient", "convop_gradient", &gradient},
     {sizeof(convop_attr), "lines", "char", &cvp_own_lines},
+    {sizeof(convop_attr), "gpu", "char", &cvp_runs_on_gpu},
 };
 
 CONVOP_OP(Convolution) = {
@@ -127,5 +130,5 @@ CONVOP_OP(Convolution) = {
     .run = run,
     .end = end,
     .attrs = attrs,
-    .num_attrs = 2,
+    .num_attrs = 3,
 };

@@ -55,12 +55,22 @@ static inline int cvp_conv_ask(const convop_conv_impl *row, const convop_conv_pr
     return yes;
 }
 
+/* 1 if the descriptor has that member: those of plug-ins may end before it. */
+#define CONV_IMPL_HAS(row, member)                                                                 \
+    ((row)->struct_size >= offsetof(convop_conv_impl, member) + sizeof(row)->member)
+
+/* 1 if the row is for problems like this one: its direction, on its device. No other is asked. */
+static inline int cvp_conv_is_for(const convop_conv_impl *row, const convop_conv_problem *p)
+{
+    const int on_gpu = CONV_IMPL_HAS(row, device_type) && row->device_type == kDLCUDA;
+    return row->direction == p->direction && on_gpu == cvp_conv_is_on_gpu(p);
+}
+
 /* The time that a row expects for a problem that it takes, in milliseconds; 0: it does not say.
- * Descriptors of plug-ins may end before the member. */
+ */
 static inline double cvp_conv_estimate(const convop_conv_impl *row, const convop_conv_problem *p)
 {
-    const size_t end = offsetof(convop_conv_impl, estimate) + sizeof row->estimate;
-    if (row->struct_size < end || !row->estimate) return 0;
+    if (!CONV_IMPL_HAS(row, estimate) || !row->estimate) return 0;
     double ms = row->estimate(p);
     return ms > 0 && ms < 1e15 ? ms : 0;
 }

@@ -9,6 +9,7 @@
 
 #include "src/common/cpu.h"
 #include "src/common/text.h"
+#include "src/cuda/device.h"
 
 static void put_number(struct cvp_text *t, const char *name, int64_t value)
 {
@@ -49,7 +50,8 @@ static const char *device_of(int isa)
  * The library's version, and the rows of all directions that exist now: one text, so that a record
  * can be told to be this process's without knowing its direction. */
 
-static void put_software(const struct conv_rows *rows, char *text, size_t size)
+static void put_software(const struct conv_rows *rows, const struct cvp_gpu *gpu, char *text,
+                         size_t size)
 {
     static const char digits[] = "0123456789abcdef";
     uint64_t identity = cvp_conv_rows_identity(rows);
@@ -60,6 +62,7 @@ static void put_software(const struct conv_rows *rows, char *text, size_t size)
     cvp_text_put(&t, convop_version_string());
     cvp_text_put(&t, ";rows=");
     cvp_text_put(&t, hex);
+    if (gpu) cvp_gpu_describe_software(gpu, &t);
 }
 
 void cvp_tune_identity(char *device, size_t device_size, char *software, size_t software_size)
@@ -68,7 +71,7 @@ void cvp_tune_identity(char *device, size_t device_size, char *software, size_t 
     if (cvp_isa_in_use(&isa) != CONVOP_OK) isa = cvp_cpu()->isa;
     snprintf(device, device_size, "%s", device_of((int)isa));
     const struct conv_rows *rows = cvp_conv_rows_acquire();
-    put_software(rows, software, software_size);
+    put_software(rows, NULL, software, software_size);
     cvp_conv_rows_release(rows);
 }
 
@@ -101,14 +104,20 @@ static void put_problem(const struct conv_plan *plan, char *text, size_t size)
     cvp_text_put(&t, part);
     if (plan->terms.constants) cvp_text_put(&t, "+const");
     if (has_bucket) cvp_text_put(&t, "+bucket");
-    put_number(&t, ",threads=", p.threads);
-    put_number(&t, ";deterministic=", p.deterministic);
+    cvp_text_put(&t, ",");
+    if (!cvp_conv_is_on_gpu(&p)) {
+        put_number(&t, "threads=", p.threads);
+        cvp_text_put(&t, ";");
+    }
+    put_number(&t, "deterministic=", p.deterministic);
     put_number(&t, ";workspace=", (int64_t)p.workspace_limit);
 }
 
 struct cvp_tune_key cvp_conv_key(const struct conv_plan *plan, struct conv_key *texts)
 {
-    put_software(plan->rows, texts->software, sizeof texts->software);
+    const struct cvp_gpu *gpu = plan->given.gpu;
+    put_software(plan->rows, gpu, texts->software, sizeof texts->software);
     put_problem(plan, texts->problem, sizeof texts->problem);
-    return (struct cvp_tune_key){device_of(plan->given.isa), texts->software, texts->problem};
+    return (struct cvp_tune_key){gpu ? gpu->key : device_of(plan->given.isa), texts->software,
+                                 texts->problem};
 }

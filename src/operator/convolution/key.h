@@ -10,7 +10,7 @@
 #include "src/operator/tuning/tuning.h"
 
 struct conv_key {
-    char software[96], problem[1024];
+    char software[128], problem[1024];
 };
 
 /* The key of a plan's problem; its texts live as long as *texts. */

@@ -98,7 +98,7 @@ void cvp_conv_log_choice(const struct conv_plan *plan)
         const convop_conv_impl *row = plan->rows->at[i];
         struct conv_candidate c = {.estimated_ms = 0};
         char why[CONVOP_WHY_SIZE];
-        if (row->direction != plan->given.direction) continue;
+        if (!cvp_conv_is_for(row, &plan->given)) continue;
         int takes = cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, row, &c, why);
         if (takes) cvp_conv_rate(plan, &behind, bytes, &c);
         cvp_log(&plan->context->sink, "dispatch,Convolution,%s,%s,%s,%.4f,%s", s.direction,

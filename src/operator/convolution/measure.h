@@ -59,8 +59,9 @@ void cvp_conv_sets_refill(const struct conv_sets *s, const struct conv_plan *pla
  */
 struct conv_runner {
     const struct conv_sets *sets;
-    struct conv_plan *plans;
-    int num_plans, next; /* the set of the next run */
+    struct conv_plan base;   /* the row is taken */
+    struct conv_plan *plans; /* copies of it, with weights of their own where those are prepared */
+    int num_plans, next;     /* the set of the next run */
     void *workspace;
     size_t workspace_bytes;
     int runs; /* so far */

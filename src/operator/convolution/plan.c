@@ -82,10 +82,12 @@ static int differs(const struct conv_plan *plan, enum conv_place place)
            have->d != want->d || have->h != want->h || have->w != want->w;
 }
 
-/* The bias gradient reads diff_dst once, whatever it is: a copy would be a second pass. */
+/* The bias gradient reads diff_dst once, whatever it is: a copy would be a second pass. Rows of a
+ * GPU take tensors as they are. */
 static int may_copy(const convop_conv_problem *p)
 {
-    return !(p->dense && cvp_conv_is_wide(p)) && p->direction != CONVOP_BWD_B;
+    return !(p->dense && cvp_conv_is_wide(p)) && p->direction != CONVOP_BWD_B &&
+           !cvp_conv_is_on_gpu(p);
 }
 
 int cvp_conv_plan_behind(const struct conv_plan *plan, convop_conv_problem *behind, size_t *bytes)
@@ -125,9 +127,16 @@ convop_status cvp_conv_plan_init(struct conv_plan *plan, const convop_conv_probl
     return status;
 }
 
+void cvp_conv_plan_end_state(struct conv_plan *plan)
+{
+    if (plan->state && plan->impl->end) plan->impl->end(plan->state);
+    plan->state = NULL;
+}
+
 void cvp_conv_plan_end(struct conv_plan *plan)
 {
     cvp_conv_plan_unprepare(plan);
+    cvp_conv_plan_end_state(plan);
     if (plan->rows) cvp_conv_rows_release(plan->rows);
     memset(plan, 0, sizeof *plan);
 }

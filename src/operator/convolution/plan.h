@@ -47,6 +47,8 @@ struct conv_plan {
     double ms;    /* of the row; 0: not measured */
     size_t bytes; /* of workspace: the copies, then the row's */
 
+    void *state; /* what the row's begin() made, owned */
+
     /* Of constant weights, owned: the copy that the row takes, or what it packed. */
     void *prepared;
     size_t prepared_bytes;
@@ -70,6 +72,9 @@ int cvp_conv_plan_behind(const struct conv_plan *plan, convop_conv_problem *behi
  * NO_MEMORY leaves the plan as it was. */
 convop_status cvp_conv_plan_prepare(struct conv_plan *plan, const void *weights);
 void cvp_conv_plan_unprepare(struct conv_plan *plan);
+
+/* Ends what the row's begin() made. */
+void cvp_conv_plan_end_state(struct conv_plan *plan);
 
 /* t->packed is set by this function. Where a cached row turns out not to run the problem, another
  * one does. */

@@ -7,6 +7,7 @@
 #include "src/common/tensor.h"
 #include "src/engine/parallel.h"
 #include "src/operator/convolution/params.h"
+#include "src/operator/device.h"
 
 static convop_conv_strides dense_strides(int64_t c, int64_t d, int64_t h, int64_t w,
                                          int channels_last)
@@ -71,6 +72,18 @@ static convop_status set_environment(convop_conv_problem *p, const convop_conv_p
     return CONVOP_OK;
 }
 
+/* All tensors are on one device. */
+static void set_device(convop_conv_problem *p, const struct conv_tensors *t)
+{
+    const DLTensor *one = t->dst ? t->dst : t->src;
+    const char *why;
+    p->device_type = kDLCPU;
+    if (!one || !cvp_is_on_gpu(one)) return;
+    p->device_type = kDLCUDA;
+    p->device_id = one->device.device_id;
+    p->gpu = cvp_gpu_get(p->device_id, &why);
+}
+
 convop_status cvp_conv_problem_init(convop_conv_problem *p, const convop_conv_params *params,
                                     convop_conv_direction dir, DLDataType dtype,
                                     const convop_shape *src_shape, const convop_shape *dst_shape,
@@ -113,6 +126,7 @@ convop_status cvp_conv_problem_init(convop_conv_problem *p, const convop_conv_pa
     if (t->dst) p->dst = strides_of(t->dst, p);
     if (t->weights) p->weights = strides_of(t->weights, p);
     p->dense = is_compact(t->src) && is_compact(t->dst) && is_compact(t->weights);
+    set_device(p, t);
     p->bias_stride = 1;
     if (t->bias) cvp_tensor_strides(t->bias, &p->bias_stride);
     return set_environment(p, params, context, workspace_limit);

@@ -53,6 +53,11 @@ static inline int cvp_conv_is_wide(const convop_conv_problem *p)
     return p->dtype.bits >= 32;
 }
 
+static inline int cvp_conv_is_on_gpu(const convop_conv_problem *p)
+{
+    return p->device_type == kDLCUDA;
+}
+
 /* The types that tensors are stored in, in the order of the tables of instances. */
 enum conv_stored_type { CONV_F32, CONV_F64, CONV_F16, CONV_BF16, CONV_STORED_TYPES };
 

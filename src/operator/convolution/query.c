@@ -10,6 +10,8 @@
 #include "src/operator/convolution/convolution.h"
 #include "src/operator/convolution/infer.h"
 #include "src/operator/convolution/params.h"
+#include "src/operator/device.h"
+#include "src/registry/registry_internal.h"
 
 static convop_status check_tensors(const convop_conv_params *p, const struct conv_tensors *t,
                                    convop_shape *src, convop_shape *dst)
@@ -18,7 +20,7 @@ static convop_status check_tensors(const convop_conv_params *p, const struct con
     static const char *const names[] = {"src", "weights", "dst"};
     for (int i = 0; i < 3; i++) {
         if (!all[i]) return convop_fail(CONVOP_E_INVALID, "Convolution: %s is NULL", names[i]);
-        CVP_RETURN_IF_ERROR(cvp_tensor_check("Convolution", names[i], all[i], CVP_QUERY));
+        CVP_RETURN_IF_ERROR(cvp_op_check_tensor(&cvp_op_Convolution, names[i], all[i], CVP_QUERY));
         if (!cvp_dtype_equal(all[i]->dtype, t->src->dtype))
             return convop_fail(CONVOP_E_INVALID, "Convolution: %s and src differ in dtype",
                                names[i]);
@@ -83,7 +85,7 @@ void cvp_conv_query_rows(const struct conv_plan *plan, convop_conv_row *rows, si
     int has_copies = cvp_conv_plan_behind(plan, &behind, &bytes);
     for (size_t i = 0; i < plan->rows->count; i++) {
         const convop_conv_impl *row = plan->rows->at[i];
-        if (row->direction != plan->given.direction) continue;
+        if (!cvp_conv_is_for(row, &plan->given)) continue;
         if (n < room) fill_row(&rows[n], plan, has_copies ? &behind : NULL, bytes, row);
         n++;
     }

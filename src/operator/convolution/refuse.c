@@ -5,12 +5,11 @@
 #include "src/common/text.h"
 #include "src/operator/convolution/select.h"
 
-int cvp_conv_is_named(const struct conv_rows *rows, const char *name,
-                      convop_conv_direction direction)
+int cvp_conv_is_named(const struct conv_rows *rows, const char *name, const convop_conv_problem *p)
 {
-    if (direction != CONVOP_BWD_B) return name[0] != '\0';
+    if (p->direction != CONVOP_BWD_B) return name[0] != '\0';
     for (size_t i = 0; i < rows->count; i++)
-        if (rows->at[i]->direction == direction && strcmp(rows->at[i]->name, name) == 0) return 1;
+        if (cvp_conv_is_for(rows->at[i], p) && strcmp(rows->at[i]->name, name) == 0) return 1;
     return 0;
 }
 
@@ -21,7 +20,7 @@ static convop_status fail_by_name(const struct conv_rows *rows, const char *name
     size_t n = 0;
     for (size_t i = 0; i < rows->count; i++) {
         const convop_conv_impl *row = rows->at[i];
-        if (row->direction != p->direction) continue;
+        if (!cvp_conv_is_for(row, p)) continue;
         if (n < 32) names[n++] = row->name;
         char why[CONVOP_WHY_SIZE];
         if (strcmp(row->name, name) == 0 && !cvp_conv_ask(row, p, why))
@@ -48,7 +47,7 @@ convop_status cvp_conv_fail_to_find(const struct conv_plan *plan, const char *na
     struct cvp_text t = cvp_text_in(reasons, sizeof reasons);
     for (size_t i = 0; i < rows->count; i++) {
         char why[CONVOP_WHY_SIZE];
-        if (rows->at[i]->direction == p->direction && !cvp_conv_ask(rows->at[i], p, why))
+        if (cvp_conv_is_for(rows->at[i], p) && !cvp_conv_ask(rows->at[i], p, why))
             cvp_text_add(&t, "; %s: %s", rows->at[i]->name, why);
     }
     return convop_fail(CONVOP_E_UNSUPPORTED, "Convolution: no implementation runs %s of %s%s",

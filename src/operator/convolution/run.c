@@ -8,6 +8,7 @@
 #include "src/engine/parallel.h"
 #include "src/operator/convolution/lines.h"
 #include "src/operator/convolution/select.h"
+#include "src/operator/device.h"
 
 /* A copy of an input in the workspace where the row needs one. */
 static const void *take(const struct conv_plan *plan, enum conv_place place,
@@ -39,6 +40,7 @@ static convop_status compute(const struct conv_plan *plan, const convop_conv_ope
     o.dst = take(plan, CONV_DST, context, t->dst, &next);
     o.bias = take(plan, CONV_BIAS, context, t->bias, &next);
     o.packed = NULL;
+    o.state = plan->state;
     if (!plan->prepared)
         o.weights = take(plan, CONV_WEIGHTS, context, t->weights, &next);
     else if (plan->is_packed)
@@ -80,31 +82,77 @@ static convop_status compute_and_tell(const struct conv_plan *plan, const convop
     return status;
 }
 
+/* Another plan for the same problem, with the workspace it needs. `workspace` is the plan's, and is
+ * used where it suffices. */
+static convop_status run_other(const struct conv_plan *plan, struct conv_plan *other,
+                               const convop_conv_operands *t, const convop_context *context,
+                               void *workspace)
+{
+    const size_t bytes = other->bytes;
+    if (bytes == 0 || (workspace && bytes <= plan->bytes))
+        return compute_and_tell(other, t, context, workspace);
+    void *own = cvp_buffer_alloc(&context->allocator, bytes);
+    if (!own)
+        return convop_fail(CONVOP_E_NO_MEMORY, "Convolution: no memory for %zu bytes of workspace",
+                           bytes);
+    convop_status status = compute_and_tell(other, t, context, own);
+    cvp_buffer_free(&context->allocator, own, bytes);
+    return status;
+}
+
 /* A row leaves the output as it was when it fails, so the next one can begin anew; the cache's
- * answer is dropped when it is met again. The workspace is the plan's where that suffices. */
+ * answer is dropped when it is met again. */
 static convop_status run_another(const struct conv_plan *plan, const convop_conv_operands *t,
                                  const convop_context *context, void *workspace)
 {
     struct conv_plan other;
     cvp_conv_plan_start(&other, &plan->given, &plan->terms, context);
-    convop_status status = cvp_conv_select(&other, plan->impl);
-    void *own = NULL;
-    if (status == CONVOP_OK && other.bytes > plan->bytes) {
-        own = cvp_buffer_alloc(&context->allocator, other.bytes);
-        if (!own)
-            status = convop_fail(CONVOP_E_NO_MEMORY,
-                                 "Convolution: no memory for %zu bytes of workspace", other.bytes);
+    /* Memory of a GPU that the plan has not got is not asked for here. */
+    if (cvp_conv_is_on_gpu(&other.given)) {
+        other.given.workspace_limit = workspace ? plan->bytes : 0;
+        other.terms.mode = CVP_AUTOTUNE_OFF;
     }
-    if (status == CONVOP_OK) status = compute_and_tell(&other, t, context, own ? own : workspace);
-    if (own) cvp_buffer_free(&context->allocator, own, other.bytes);
+    convop_status status = cvp_conv_select(&other, plan->impl);
+    if (status == CONVOP_OK) status = run_other(plan, &other, t, context, workspace);
     cvp_conv_plan_end(&other);
+    return status;
+}
+
+/* There is no memory on the GPU for the plan's workspace: ways that need less and less, until one
+ * fits. */
+static convop_status run_smaller(const struct conv_plan *plan, const convop_conv_operands *t,
+                                 const convop_context *context)
+{
+    struct cvp_gpu_scope scope;
+    CVP_RETURN_IF_ERROR(cvp_gpu_enter(plan->given.gpu, t->stream, &scope));
+    convop_status status = CONVOP_E_NO_MEMORY;
+    for (size_t bytes = plan->bytes; status == CONVOP_E_NO_MEMORY;) {
+        struct conv_plan other;
+        cvp_conv_plan_start(&other, &plan->given, &plan->terms, context);
+        other.given.workspace_limit = bytes - 1;
+        other.terms.mode = CVP_AUTOTUNE_OFF;
+        status = cvp_conv_select(&other, NULL);
+        bytes = other.bytes;
+        void *own = status == CONVOP_OK && bytes ? cvp_gpu_alloc(&scope, bytes) : NULL;
+        if (status == CONVOP_OK && bytes && !own)
+            status = CONVOP_E_NO_MEMORY;
+        else if (status == CONVOP_OK)
+            status = cvp_conv_plan_run(&other, t, context, own);
+        cvp_gpu_free(&scope, own);
+        cvp_conv_plan_end(&other);
+        if (bytes == 0) break;
+    }
+    cvp_gpu_leave(&scope);
     return status;
 }
 
 convop_status cvp_conv_plan_run(const struct conv_plan *plan, const convop_conv_operands *t,
                                 const convop_context *context, void *workspace)
 {
+    const int on_gpu = cvp_conv_is_on_gpu(&plan->given);
+    if (on_gpu && plan->bytes && !workspace) return run_smaller(plan, t, context);
     convop_status status = compute_and_tell(plan, t, context, workspace);
-    if (status != CONVOP_E_UNSUPPORTED || plan->choice != CONVOP_CHOICE_CACHED) return status;
+    if (status != CONVOP_E_UNSUPPORTED || !(on_gpu || plan->choice == CONVOP_CHOICE_CACHED))
+        return status;
     return run_another(plan, t, context, workspace);
 }

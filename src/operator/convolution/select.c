@@ -44,8 +44,17 @@ static int is_light(const convop_conv_problem *p, const convop_conv_impl *row)
     return ms > 0 && ms * 1e3 < light_us;
 }
 
+/* The state of a row that has one. */
+static convop_status begin(struct conv_plan *plan, const convop_conv_impl *row, const char *notes)
+{
+    cvp_conv_plan_end_state(plan);
+    if (!CONV_IMPL_HAS(row, end) || !row->begin) return CONVOP_OK;
+    plan->impl = row; /* which ends it */
+    return row->begin(&plan->problem, notes, &plan->state, &plan->bytes);
+}
+
 convop_status cvp_conv_plan_take(struct conv_plan *plan, const struct conv_candidate *candidate,
-                                 convop_conv_choice choice)
+                                 convop_conv_choice choice, const char *notes)
 {
     size_t copy_bytes = 0;
     plan->problem = plan->given;
@@ -53,11 +62,12 @@ convop_status cvp_conv_plan_take(struct conv_plan *plan, const struct conv_candi
     plan->copies = candidate->copies;
     plan->choice = choice;
     plan->bytes = candidate->bytes;
-    if (candidate->bytes > plan->given.workspace_limit)
+    CVP_RETURN_IF_ERROR(begin(plan, candidate->impl, notes));
+    if (plan->bytes > plan->given.workspace_limit)
         return convop_fail(CONVOP_E_INTERNAL,
                            "Convolution: implementation %s wants %zu bytes of workspace for a "
                            "problem that it takes, allowed are %zu",
-                           candidate->impl->name, candidate->bytes - copy_bytes,
+                           candidate->impl->name, plan->bytes - copy_bytes,
                            plan->problem.workspace_limit);
     plan->impl = candidate->impl;
     plan->is_light = is_light(&plan->problem, plan->impl);
@@ -72,7 +82,7 @@ static int find_answer(const struct conv_plan *plan, const struct cvp_tune_choic
     convop_conv_problem behind;
     size_t bytes = 0, i = 0;
     const struct conv_rows *rows = plan->rows;
-    while (i < rows->count && (rows->at[i]->direction != plan->given.direction ||
+    while (i < rows->count && (!cvp_conv_is_for(rows->at[i], &plan->given) ||
                                strcmp(rows->at[i]->name, answer->impl) != 0))
         i++;
     if (i == rows->count || rows->at[i] == without ||
@@ -84,6 +94,12 @@ static int find_answer(const struct conv_plan *plan, const struct cvp_tune_choic
            found->bytes <= limit;
 }
 
+static void drop(const struct cvp_tune_key *key)
+{
+    cvp_tune_drop(key);
+    cvp_epoch_advance();
+}
+
 int cvp_conv_look_up(const struct conv_plan *plan, const struct cvp_tune_key *key,
                      const convop_conv_impl *without, struct conv_candidate *found,
                      struct cvp_tune_choice *answer)
@@ -92,13 +108,12 @@ int cvp_conv_look_up(const struct conv_plan *plan, const struct cvp_tune_key *ke
         if (cvp_verbose(2)) cvp_conv_log_look_up(plan, key, "miss", NULL);
         return 0;
     }
-    cvp_free(answer->plan);
-    answer->plan = NULL;
     int fits = find_answer(plan, answer, without, found);
     if (cvp_verbose(2)) cvp_conv_log_look_up(plan, key, fits ? "hit" : "dropped", answer);
     if (fits) return 1;
-    cvp_tune_drop(key);
-    cvp_epoch_advance();
+    cvp_free(answer->plan);
+    answer->plan = NULL;
+    drop(key);
     return 0;
 }
 
@@ -111,9 +126,44 @@ struct choosing {
     struct cvp_tune_choice answer;
 };
 
+static int measures(const struct conv_plan *plan)
+{
+    return plan->terms.mode == CVP_AUTOTUNE_LIMITED || plan->terms.mode == CVP_AUTOTUNE_FASTEST;
+}
+
+/* A choice that was made without the device has no time, and is only good until there is one. */
 static int is_cached(struct choosing *c)
 {
-    return cvp_conv_look_up(c->plan, &c->key, c->without, &c->found, &c->answer);
+    if (!cvp_conv_look_up(c->plan, &c->key, c->without, &c->found, &c->answer)) return 0;
+    if (c->answer.ms > 0 || !measures(c->plan)) return 1;
+    cvp_free(c->answer.plan);
+    c->answer.plan = NULL;
+    return 0;
+}
+
+static convop_status take_answer(struct choosing *c, convop_conv_choice choice)
+{
+    const char *notes = c->answer.plan ? c->answer.plan : "";
+    convop_status status = cvp_conv_plan_take(c->plan, &c->found, choice, notes);
+    cvp_free(c->answer.plan);
+    c->answer.plan = NULL;
+    c->plan->ms = c->answer.ms;
+    if (status == CONVOP_E_UNSUPPORTED) drop(&c->key);
+    return status;
+}
+
+/* The first that does not turn out not to run the problem. */
+static convop_status take_first(struct conv_plan *plan, const struct conv_candidates *all,
+                                convop_conv_choice choice)
+{
+    convop_status status = CONVOP_E_UNSUPPORTED;
+    plan->ms = 0;
+    for (size_t i = 0; i < all->count && status == CONVOP_E_UNSUPPORTED; i++) {
+        status = cvp_conv_plan_take(plan, &all->at[i], choice, "");
+        if (status != CONVOP_OK && cvp_verbose(1))
+            cvp_conv_log_fault(plan, all->at[i].impl, convop_last_error());
+    }
+    return status;
 }
 
 /* Measures and keeps what it finds, as one thread of those that need it. NONE where nothing could
@@ -149,7 +199,7 @@ static int rows_compete(const struct conv_plan *plan)
 {
     int n = 0;
     for (size_t i = 0; i < plan->rows->count; i++)
-        n += plan->rows->at[i]->direction == plan->given.direction;
+        n += cvp_conv_is_for(plan->rows->at[i], &plan->given);
     return n > 1;
 }
 
@@ -160,21 +210,20 @@ static convop_status choose(struct conv_plan *plan, const convop_conv_impl *with
     struct conv_key texts;
     struct choosing c = {.plan = plan, .without = without};
     convop_conv_choice choice = CONVOP_CHOICE_NONE;
+    convop_status status = CONVOP_E_UNSUPPORTED;
     int asks = plan->terms.mode != CVP_AUTOTUNE_OFF && rows_compete(plan);
     if (asks) {
         c.key = cvp_conv_key(plan, &texts);
-        if (is_cached(&c)) choice = CONVOP_CHOICE_CACHED;
+        if (is_cached(&c)) status = take_answer(&c, CONVOP_CHOICE_CACHED);
+        if (status != CONVOP_E_UNSUPPORTED) return status;
     }
-    if (choice == CONVOP_CHOICE_NONE) {
-        cvp_conv_candidates(plan, "", without, &all);
-        if (all.count == 0) return cvp_conv_fail_to_find(plan, "");
-        if (asks && all.count > 1 && plan->terms.mode != CVP_AUTOTUNE_UNSET)
-            choice = measure(&c, &all);
-    }
-    if (choice == CONVOP_CHOICE_NONE)
-        return cvp_conv_plan_take(plan, &all.at[0], CONVOP_CHOICE_ESTIMATED);
-    plan->ms = c.answer.ms;
-    return cvp_conv_plan_take(plan, &c.found, choice);
+    cvp_conv_candidates(plan, "", without, &all);
+    if (all.count == 0) return cvp_conv_fail_to_find(plan, "");
+    if (asks && all.count > 1 && measures(plan) && !cvp_conv_is_on_gpu(&plan->given))
+        choice = measure(&c, &all);
+    if (choice != CONVOP_CHOICE_NONE) status = take_answer(&c, choice);
+    if (status != CONVOP_E_UNSUPPORTED) return status;
+    return take_first(plan, &all, CONVOP_CHOICE_ESTIMATED);
 }
 
 static convop_status force(struct conv_plan *plan, const char *name)
@@ -182,14 +231,14 @@ static convop_status force(struct conv_plan *plan, const char *name)
     struct conv_candidates all;
     cvp_conv_candidates(plan, name, NULL, &all);
     if (all.count == 0) return cvp_conv_fail_to_find(plan, name);
-    return cvp_conv_plan_take(plan, &all.at[0], CONVOP_CHOICE_FORCED);
+    return take_first(plan, &all, CONVOP_CHOICE_FORCED);
 }
 
 convop_status cvp_conv_select(struct conv_plan *plan, const convop_conv_impl *without)
 {
     char name[256];
     CVP_RETURN_IF_ERROR(cvp_setting_text(CVP_SETTING_IMPL, name, sizeof name));
-    int named = cvp_conv_is_named(plan->rows, name, plan->given.direction);
+    int named = cvp_conv_is_named(plan->rows, name, &plan->given);
     convop_status status = named ? force(plan, name) : choose(plan, without);
     if (status == CONVOP_OK && cvp_verbose(2)) cvp_conv_log_choice(plan);
     return status;

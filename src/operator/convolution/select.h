@@ -41,20 +41,20 @@ void cvp_conv_rate(const struct conv_plan *plan, const convop_conv_problem *behi
 void cvp_conv_candidates(const struct conv_plan *plan, const char *name,
                          const convop_conv_impl *without, struct conv_candidates *all);
 
-/* Whether a name is a choice for the direction. The built-ins have one row for the bias gradient,
- * so a name that is meant for the others leaves it alone. */
-int cvp_conv_is_named(const struct conv_rows *rows, const char *name,
-                      convop_conv_direction direction);
+/* Whether a name is a choice for the problem. The built-ins have one row for the bias gradient, so
+ * a name that is meant for the others leaves it alone. */
+int cvp_conv_is_named(const struct conv_rows *rows, const char *name, const convop_conv_problem *p);
 
-/* Makes the plan run a candidate. INTERNAL if that takes more workspace than it may. */
+/* Makes the plan run a candidate, with what the cache notes of it ("": nothing). INTERNAL if that
+ * takes more workspace than it may; UNSUPPORTED if the row finds so when it begins. */
 convop_status cvp_conv_plan_take(struct conv_plan *plan, const struct conv_candidate *candidate,
-                                 convop_conv_choice choice);
+                                 convop_conv_choice choice, const char *notes);
 
 /* Chooses by the rule and takes; may measure. `without` is a row that has just failed, or NULL. */
 convop_status cvp_conv_select(struct conv_plan *plan, const convop_conv_impl *without);
 
-/* 1 if the cache names a row that fits, with the row, not rated, and the answer. One that does not
- * fit any more, or is `without`, is dropped. */
+/* 1 if the cache names a row that fits, with the row, not rated, and the answer, whose plan is the
+ * caller's to free. One that does not fit any more, or is `without`, is dropped. */
 int cvp_conv_look_up(const struct conv_plan *plan, const struct cvp_tune_key *key,
                      const convop_conv_impl *without, struct conv_candidate *found,
                      struct cvp_tune_choice *answer);

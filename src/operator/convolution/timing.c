@@ -37,17 +37,16 @@ convop_status cvp_conv_runner_make(struct conv_runner *r, const struct conv_sets
                                    const struct conv_candidate *candidate)
 {
     const int prepares = plan->terms.constants;
-    *r = (struct conv_runner){.sets = s, .workspace_bytes = candidate->bytes};
-    struct conv_plan base = *plan;
-    CVP_RETURN_IF_ERROR(cvp_conv_plan_take(&base, candidate, CONVOP_CHOICE_MEASURED));
+    *r = (struct conv_runner){.sets = s, .base = *plan};
+    CVP_RETURN_IF_ERROR(cvp_conv_plan_take(&r->base, candidate, CONVOP_CHOICE_MEASURED, ""));
+    const size_t bytes = r->workspace_bytes = r->base.bytes;
     r->plans = cvp_calloc((size_t)(prepares ? s->sets : 1), sizeof *r->plans);
-    if (candidate->bytes) r->workspace = cvp_buffer_alloc(&s->context->allocator, candidate->bytes);
-    if (!r->plans || (candidate->bytes && !r->workspace))
-        return convop_fail(CONVOP_E_NO_MEMORY, "no memory for %zu bytes of workspace",
-                           candidate->bytes);
+    if (bytes) r->workspace = cvp_buffer_alloc(&s->context->allocator, bytes);
+    if (!r->plans || (bytes && !r->workspace))
+        return convop_fail(CONVOP_E_NO_MEMORY, "no memory for %zu bytes of workspace", bytes);
     do {
         struct conv_plan *p = &r->plans[r->num_plans];
-        *p = base;
+        *p = r->base;
         if (prepares) {
             convop_conv_operands t = cvp_conv_sets_operands(s, r->num_plans);
             convop_status status = cvp_conv_plan_prepare(p, t.weights);
@@ -65,6 +64,7 @@ void cvp_conv_runner_free(struct conv_runner *r)
     /* The rows are held by the plan that these are copies of. */
     for (int i = 0; i < r->num_plans; i++) cvp_conv_plan_unprepare(&r->plans[i]);
     cvp_free(r->plans);
+    cvp_conv_plan_end_state(&r->base);
     if (r->workspace)
         cvp_buffer_free(&r->sets->context->allocator, r->workspace, r->workspace_bytes);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/common/alloc.h"
 #include "src/common/fpenv.h"
 #include "src/common/status.h"
 #include "src/operator/convolution/key.h"
@@ -47,14 +48,17 @@ static convop_status decide(struct conv_plan *plan, const struct cvp_tune_key *k
     struct conv_candidate found;
     struct cvp_tune_choice answer;
     if (!o->again && cvp_conv_look_up(plan, key, NULL, &found, &answer)) {
+        convop_status status =
+            cvp_conv_plan_take(plan, &found, CONVOP_CHOICE_CACHED, answer.plan ? answer.plan : "");
+        cvp_free(answer.plan);
         plan->ms = answer.ms;
-        return cvp_conv_plan_take(plan, &found, CONVOP_CHOICE_CACHED);
+        if (status != CONVOP_E_UNSUPPORTED) return status;
     }
     const struct conv_candidate *winner = cvp_conv_measure(plan, all, &how, results);
     if (!winner) return CONVOP_E_NO_MEMORY;
     const int can_keep = cvp_conv_answer(all, results, winner, &answer);
     plan->ms = answer.ms;
-    CVP_RETURN_IF_ERROR(cvp_conv_plan_take(plan, winner, CONVOP_CHOICE_MEASURED));
+    CVP_RETURN_IF_ERROR(cvp_conv_plan_take(plan, winner, CONVOP_CHOICE_MEASURED, ""));
     return o->keep && can_keep ? cvp_tune_store(key, &answer) : CONVOP_OK;
 }
 
