@@ -36,6 +36,6 @@ help:
 	@echo 'make            the library and the command, in build/'
 	@echo 'make demo       from nothing to a trained network, in build/demo/'
 	@echo 'make test       all tests: plain, with sanitizers, and a build with clang'
-	@echo 'make test-long  the random tests with 20 times the cases'
+	@echo 'make test-long  the random tests with 20 times the cases, the code of all kernels'
 	@echo 'make clean      removes build/ and the other build folders'
 	@echo 'JOBS=N          N jobs at a time (now $(JOBS))'

@@ -1,6 +1,9 @@
 /* The BatchNorm kernels of one instruction set: the same source, compiled once for each with its
  * flags and CVP_ISA_SUFFIX, its name in the tables. */
 #include <string.h>
+#if defined __AVX2__
+#include <immintrin.h>
+#endif
 
 #include "src/operator/batch_norm/kernels.h"
 #include "src/operator/common.h"
@@ -40,10 +43,15 @@ static inline double sum_of(const doubles lanes[VECTORS])
 
 #define T       float
 #define NAME(x) PASTE(x, f32)
+#if defined __AVX2__ && !defined __AVX512F__
+/* gcc 12 would do it in halves, one of which it reads from the stack. */
+#define WIDEN(x) ((doubles)_mm256_cvtps_pd(_mm_loadu_ps(x)))
+#endif
 #include "src/operator/batch_norm/kernels/lines.h"
 #include "src/operator/batch_norm/kernels/rows.h"
 #undef T
 #undef NAME
+#undef WIDEN
 
 #define T       double
 #define NAME(x) PASTE(x, f64)

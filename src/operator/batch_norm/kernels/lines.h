@@ -5,7 +5,11 @@ typedef T NAME(vector)
 
 static inline doubles NAME(load)(const T *x)
 {
+#if defined WIDEN
+    return WIDEN(x);
+#else
     return __builtin_convertvector(*(const NAME(vector) *)x, doubles);
+#endif
 }
 
 /* Two passes: the block that a call is for stays in the first-level cache. */

@@ -30,17 +30,13 @@ CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int by_table
         const int64_t *table = t->b_table;
         int64_t n = run->n;
         do {
-            LOOSE bv[CVP_TILE_VECTORS];
             const SCALAR *from = by_table ? b + *table++ : b;
-            CVP_UNROLL for (int v = 0; v < vectors; v++)
-            {
-                bv[v] = *(const LOOSE *)(from + v * LANES);
-            }
             CVP_UNROLL for (int i = 0; i < rows; i++)
             {
                 LOOSE av = a[i / 3][i % 3 * a_row] - (LOOSE){0}; /* in every lane: x - 0 is x */
                 CVP_IN_REGISTER(av);
-                CVP_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += av * bv[v];
+                CVP_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] +=
+                    av * *(const LOOSE *)(from + v * LANES);
             }
             CVP_UNROLL for (int i = 0; i < rows; i += 3) a[i / 3] += a_col;
             if (!by_table) b += b_row;
