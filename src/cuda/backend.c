@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "src/common/alloc.h"
 #include "src/common/status.h"
 
 /* cuDNN's numbers come in thousands: 2 bad parameters, 3 not supported, 4 internal, 5 execution.
@@ -86,6 +87,26 @@ void *cvp_backend_keep(struct cvp_backend *b, void *descriptor)
         if (b->made[i] != descriptor) b->made[n++] = b->made[i];
     b->count = n;
     return descriptor;
+}
+
+convop_status cvp_backend_text(const struct cvp_cudnn *cudnn, void *descriptor, unsigned name,
+                               char **text)
+{
+    int64_t size = 0, got = 0;
+    unsigned result = cudnn->attribute_get(descriptor, name, CVP_CUDNN_TYPE_CHAR, 0, &size, NULL);
+    if (result != CVP_CUDNN_STATUS_SUCCESS) return cvp_cudnn_status(cudnn, result, "a text");
+    char *t = size >= 0 ? cvp_malloc((size_t)size + 1) : NULL;
+    if (!t) return convop_fail(CONVOP_E_NO_MEMORY, "cuDNN: no memory for a text");
+    result = cudnn->attribute_get(descriptor, name, CVP_CUDNN_TYPE_CHAR, size, &got, t);
+    if (result != CVP_CUDNN_STATUS_SUCCESS) {
+        cvp_free(t);
+        return cvp_cudnn_status(cudnn, result, "a text");
+    }
+    t[got < size ? got : size] = '\0';
+    for (char *c = t; *c; c++)
+        if ((unsigned char)*c < ' ') *c = ' ';
+    *text = t;
+    return CONVOP_OK;
 }
 
 int64_t cvp_backend_get(const struct cvp_cudnn *cudnn, void *descriptor, unsigned name,

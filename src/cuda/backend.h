@@ -46,6 +46,10 @@ void *cvp_backend_keep(struct cvp_backend *b, void *descriptor);
 int64_t cvp_backend_get(const struct cvp_cudnn *cudnn, void *descriptor, unsigned name,
                         unsigned type, int64_t most, void *values);
 
+/* A text, by cvp_malloc, in one line: control characters have become blanks. */
+convop_status cvp_backend_text(const struct cvp_cudnn *cudnn, void *descriptor, unsigned name,
+                               char **text);
+
 /* What a call of cuDNN came to, as a status: UNSUPPORTED where it cannot do what it is asked for,
  * NO_MEMORY, else DEVICE; the sentence ends with cuDNN's own last-error text. */
 convop_status cvp_cudnn_status(const struct cvp_cudnn *cudnn, unsigned result, const char *what);

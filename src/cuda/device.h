@@ -16,6 +16,7 @@ struct cvp_gpu {
     int driver;       /* CUDA version of its driver: 13000 */
     size_t memory;    /* bytes */
     char key[160];    /* for the tuning cache: what decides about speed */
+    void *properties; /* cuDNN's, of one that is not here */
 };
 
 /* Sets the key from the rest. */

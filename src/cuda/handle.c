@@ -1,0 +1,93 @@
+/* The handles that are free, most recently used first. */
+#include "src/cuda/handle.h"
+
+#include <pthread.h>
+
+#include "src/common/alloc.h"
+#include "src/common/status.h"
+#include "src/cuda/backend.h"
+
+static struct cvp_cudnn_handle *idle;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Takes the first one out that is of the context and, with `exact`, of the stream. */
+static struct cvp_cudnn_handle *find(const struct cvp_gpu_scope *scope, int exact)
+{
+    for (struct cvp_cudnn_handle **at = &idle; *at; at = &(*at)->next) {
+        struct cvp_cudnn_handle *h = *at;
+        if (h->context != scope->context || (exact && h->stream != scope->stream)) continue;
+        *at = h->next;
+        return h;
+    }
+    return NULL;
+}
+
+/* cuDNN allocates here, which a capture on another stream of this thread would forbid. */
+static convop_status make(const struct cvp_cudnn *cudnn, const struct cvp_gpu_scope *scope,
+                          struct cvp_cudnn_handle **made)
+{
+    struct cvp_cudnn_handle *h = cvp_calloc(1, sizeof *h);
+    if (!h) return convop_fail(CONVOP_E_NO_MEMORY, "cuDNN: no memory for a handle");
+    unsigned mode = CVP_CU_STREAM_CAPTURE_MODE_RELAXED;
+    (void)scope->driver->capture_mode_exchange(&mode);
+    const unsigned result = cudnn->create(&h->handle);
+    (void)scope->driver->capture_mode_exchange(&mode);
+    if (result != CVP_CUDNN_STATUS_SUCCESS) {
+        cvp_free(h);
+        return cvp_cudnn_status(cudnn, result, "a handle");
+    }
+    h->context = scope->context;
+    *made = h;
+    return CONVOP_OK;
+}
+
+convop_status cvp_cudnn_handle_take(const struct cvp_cudnn *cudnn,
+                                    const struct cvp_gpu_scope *scope,
+                                    struct cvp_cudnn_handle **taken)
+{
+    pthread_mutex_lock(&lock);
+    struct cvp_cudnn_handle *h = find(scope, 1);
+    if (!h) h = find(scope, 0);
+    pthread_mutex_unlock(&lock);
+    if (!h) CVP_RETURN_IF_ERROR(make(cudnn, scope, &h));
+    if (h->stream != scope->stream) {
+        const unsigned result = cudnn->set_stream(h->handle, scope->stream);
+        if (result != CVP_CUDNN_STATUS_SUCCESS) {
+            cvp_cudnn_handle_give(h);
+            return cvp_cudnn_status(cudnn, result, "the stream of a handle");
+        }
+        h->stream = scope->stream;
+    }
+    *taken = h;
+    return CONVOP_OK;
+}
+
+void cvp_cudnn_handle_give(struct cvp_cudnn_handle *h)
+{
+    pthread_mutex_lock(&lock);
+    h->next = idle;
+    idle = h;
+    pthread_mutex_unlock(&lock);
+}
+
+void cvp_cudnn_handles_trim(void)
+{
+    const char *why;
+    pthread_mutex_lock(&lock);
+    struct cvp_cudnn_handle *all = idle;
+    idle = NULL;
+    pthread_mutex_unlock(&lock);
+    if (!all) return;
+    const struct cvp_cudnn *cudnn = cvp_cudnn_get(&why);
+    const struct cvp_driver *driver = cvp_driver_get(&why);
+    while (all) {
+        struct cvp_cudnn_handle *h = all;
+        struct CUctx_st *context;
+        all = h->next;
+        if (driver && driver->context_push(h->context) == CVP_CUDA_SUCCESS) {
+            (void)cudnn->destroy(h->handle);
+            (void)driver->context_pop(&context);
+        }
+        cvp_free(h);
+    }
+}
