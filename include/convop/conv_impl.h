@@ -36,7 +36,7 @@ typedef struct convop_conv_problem {
 
     convop_conv_strides src, dst, weights; /* or their gradients */
     int64_t bias_stride;                   /* of bias, or of its gradient, in elements */
-    int dense;                             /* src, weights, dst are compact in their layout */
+    int dense;                             /* src, weights, dst, residual are compact */
 
     /* What a choice may depend on beside the shapes. */
     size_t workspace_limit; /* bytes */
@@ -50,6 +50,12 @@ typedef struct convop_conv_problem {
     int device_type; /* DLPack's: kDLCUDA, else it is the CPU */
     int device_id;
     const void *gpu; /* what convop knows of that GPU, for its own rows; NULL on the CPU */
+
+    /* CONVOP_FWD: what follows the sum, of rows that have fuses(): out = activation((add ? out : 0)
+     * + sum + bias + residual). Others are asked for the sum and bias alone. Since 0.1. */
+    int activation; /* convop_conv_activation */
+    int residual;   /* there is one */
+    convop_conv_strides residual_strides;
 } convop_conv_problem;
 
 /** The tensors of a call. `out` is the one that the direction computes, its input counterpart is
@@ -62,6 +68,7 @@ typedef struct convop_conv_operands {
     void *out;
     void *stream;      /* a CUstream, on a GPU; work is enqueued there, and nothing waits for it */
     const void *state; /* what the row's begin() made */
+    const void *residual; /* CONVOP_FWD: lies apart from out. Since 0.1 */
 } convop_conv_operands;
 
 /** Bytes for the reason why a row does not take a problem. */
@@ -117,6 +124,11 @@ typedef struct convop_conv_impl {
 
     /** The state in one line of text for the tuning cache, owned by it. */
     const char *(*notes)(const void *state);
+
+    /** 1: run() computes this problem's activation and residual, each element rounded after the
+     *  sum, then after the residual (16-bit types: once). NULL or 0: the row is given a problem
+     *  without them, and they are computed in a pass after it. Since 0.1. */
+    int (*fuses)(const convop_conv_problem *p);
 } convop_conv_impl;
 
 /** Adds a row, for all plans made from now on. Rows above CONVOP_LEVEL_BUILTIN are tried before the

@@ -42,6 +42,13 @@ typedef enum convop_tune {
     CONVOP_TUNE_FASTEST = 3
 } convop_tune;
 
+/** What follows the sum: dst = activation(sum + bias + residual). NaN stays NaN. */
+typedef enum convop_conv_activation {
+    CONVOP_ACTIVATION_NONE = 0,
+    CONVOP_ACTIVATION_RELU = 1, /* max(x, 0) */
+    CONVOP_ACTIVATION_RELU6 = 2 /* min(max(x, 0), 6) */
+} convop_conv_activation;
+
 /** Parameters. Tuples have one entry for each spatial axis, the slowest first (depth, height,
  *  width); the length of kernel, 1 to 3, says how many there are. */
 typedef struct convop_conv_params {
@@ -59,20 +66,24 @@ typedef struct convop_conv_params {
     int cudnn_off;          /* no cuDNN row */
     int depthwise_conv_off; /* no depthwise row */
     int layout;             /* convop_layout */
+    /* Forward alone. */
+    int activation; /* convop_conv_activation */
+    int residual;   /* for convop_conv_explain and convop_conv_tune: 1: one is added */
 } convop_conv_params;
 
 /** MXNet's defaults; kernel and num_filter have none. */
 #define CONVOP_CONV_PARAMS_INIT                                                                    \
     {                                                                                              \
         sizeof(convop_conv_params), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 0, 1,        \
-            (size_t)1 << 30, 0, CONVOP_TUNE_DEFAULT, 0, 0, CONVOP_LAYOUT_DEFAULT                   \
+            (size_t)1 << 30, 0, CONVOP_TUNE_DEFAULT, 0, 0, CONVOP_LAYOUT_DEFAULT,                  \
+            CONVOP_ACTIVATION_NONE, 0                                                              \
     }
 
 /** Computes dst.
  *  @param params   struct_size set; see above
  *  @param bias     {oc}; NULL if and only if no_bias
  *  @param dst      overlaps no input
- *  @param request  what to do with dst
+ *  @param request  what to do with dst; ADD with an activation is refused
  *  @param exec     NULL: all defaults
  *  @return INVALID: a NULL, a parameter, shape, dtype, stride or pointer that does not fit;
  *          UNSUPPORTED: no row computes it (the text says why); NO_MEMORY; DEVICE: a tensor's
@@ -84,6 +95,25 @@ CONVOP_API convop_status convop_conv_forward(const convop_conv_params *params, c
                                              DLTensor *dst, convop_request request,
                                              const convop_exec *exec);
 
+/** Computes dst = activation(sum + bias + residual) in one pass over dst.
+ *
+ *  In float32 and float64 the result has the same bits as convop_conv_forward, elemwise_add and
+ *  Activation one after the other; 16-bit types are rounded once, at the end. With the request
+ *  INPLACE the residual may be dst itself and is then added as the request ADD would add to it:
+ *  in sums that are taken in parts it comes first, and rounding may differ in the last bits.
+ *  @param residual  of dst's shape and dtype; overlaps dst only where request is INPLACE and it is
+ *                   dst: the same elements in the same places
+ *  @param request   WRITE, INPLACE or NULL; ADD is refused
+ *  Otherwise as convop_conv_forward. By name and in an instance it is the operator
+ *  FusedConvolutionAdd, whose inputs are src, residual, weights, bias; without a residual it is
+ *  FusedConvolution, which has Convolution's inputs and the parameter activation (none, relu,
+ *  relu6). They have no gradient. Since 0.1. */
+CONVOP_API convop_status convop_conv_forward_add(const convop_conv_params *params,
+                                                 const DLTensor *src, const DLTensor *weights,
+                                                 const DLTensor *bias, const DLTensor *residual,
+                                                 DLTensor *dst, convop_request request,
+                                                 const convop_exec *exec);
+
 /** Computes the gradients of a loss from its gradient by dst.
  *      diff_src[n][c][x]      sum of diff_dst * weights over all o, k, y that read x
  *      diff_weights[o][c][k]  sum of diff_dst * src over n, y
@@ -93,7 +123,7 @@ CONVOP_API convop_status convop_conv_forward(const convop_conv_params *params, c
  *  @param diff_src, ...         NULL where the request is NULL; they overlap nothing
  *  @param requests              for diff_src, diff_weights, diff_bias; the third is not read if
  *                               no_bias
- *  Otherwise as convop_conv_forward. */
+ *  Otherwise as convop_conv_forward. An activation is refused: its gradient is Activation's. */
 CONVOP_API convop_status convop_conv_backward(const convop_conv_params *params,
                                               const DLTensor *diff_dst, const DLTensor *src,
                                               const DLTensor *weights, DLTensor *diff_src,

@@ -25,9 +25,11 @@ def invoke(
 
 _Tune = Optional[Literal["off", "limited_workspace", "fastest"]]
 
+_Activation = Literal["none", "relu", "relu6"]
+
 def conv_forward(
     x: _Array, w: Any, b: Any = None, *,
-    out: Any = None, request: _Request = "write",
+    residual: Any = None, out: Any = None, request: _Request = "write", activation: _Activation = "none",
     kernel: _Sizes = None, stride: _Sizes = 1, dilate: _Sizes = 1, pad: _Padding = 0,
     num_filter: Optional[int] = None, num_group: int = 1, layout: _Layout = None,
     workspace: int = 1024, workspace_bytes: Optional[int] = None,

@@ -66,7 +66,7 @@ def complete_params(parameters, weights, has_bias):
 
 def dst_shape(params, views):
     """The library's answer, or its refusal."""
-    operator = _params.Operator("Convolution")
+    operator = _params.Operator("FusedConvolution" if params.activation else "Convolution")
     given = [view for view in views if view]
     inputs = (Shape * len(given))(*(Shape(view.tensor.ndim, view.shape) for view in given))
     output = Shape(-1)
@@ -76,18 +76,20 @@ def dst_shape(params, views):
 
 
 @arrays_first(2, 2, "x", "w", "b")
-def conv_forward(x, w, b=None, *, out=None, request="write", **parameters):
-    """Convolution in one, two or three dimensions: a new array of the kind of x, or out.
+def conv_forward(x, w, b=None, *, residual=None, out=None, request="write", **parameters):
+    """activation(convolution + residual) in one, two or three dimensions: a new array of the kind
+    of x, or out.
 
     x is (mb, ic, h, w), w is (oc, ic / num_group, kh, kw), b is (oc,) or None; or as layout says.
+    residual, of the result's shape, may be out; or None. activation is "none", "relu" or "relu6".
     request is "write", "add" or "null". Parameters: kernel, stride, dilate, pad (a number, one for
     each axis, or pairs of begin and end), num_filter, num_group, layout, workspace,
     workspace_bytes, cudnn_tune, cudnn_off, depthwise_conv_off. docs/python.md says more.
     """
-    return convolve(x, w, b, out, request, parameters)
+    return convolve(x, w, b, out, request, parameters, residual)
 
 
-def convolve(x, w, b, out, request, parameters):
+def convolve(x, w, b, out, request, parameters, residual=None):
     """conv_forward() once it is known who is who."""
     number = request_number(request, "request")
     if number == 3 and out is None:
@@ -102,8 +104,12 @@ def convolve(x, w, b, out, request, parameters):
             result, dst = views.new(x, taken[0], dst_shape(params, taken))
         else:
             result, dst = out, views.take(out, "out", True)
-        _library.call("convop_conv_forward", c.byref(params), *map(pointer, taken), pointer(dst),
-                      number, None)
+        tensors = [*map(pointer, taken)]
+        if residual is not None:
+            tensors.append(pointer(views.take(residual, "residual")))
+            number = 2 if number == 1 and residual is out else number
+        _library.call("convop_conv_forward" if residual is None else "convop_conv_forward_add",
+                      c.byref(params), *tensors, pointer(dst), number, None)
     return _arrays.deliver(x, result) if out is None and result is not None else out
 
 

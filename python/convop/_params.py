@@ -75,7 +75,7 @@ def _conv_struct(ndim, given):
         raise _errors.InvalidError("Convolution: num_filter=0, allowed is 1 and more")
     workspace_bytes = given.pop("workspace_bytes", None)
     begin, end = split_pad(given.pop("pad", 0))
-    convolution = Operator("Convolution")
+    convolution = Operator("FusedConvolution" if "activation" in given else "Convolution")
     known = dict(given, pad=begin)
     # Both are required and may not be 0; what is left out follows from the weights.
     for name, stand_in in (("kernel", (1,) * axes), ("num_filter", None)):

@@ -83,7 +83,7 @@ class Planner:
         return self._operator.name
 
     def _params(self, inputs):
-        """The operator's typed struct for these inputs."""
+        """The operator's typed struct for these inputs, a residual being left out."""
         if self._is_conv and len(inputs) > 1:
             return c.byref(_fallback.complete_params(self._parameters, inputs[1], len(inputs) > 2))
         filters = inputs[1].shape[:1] if len(inputs) > 1 else ()
@@ -92,8 +92,14 @@ class Planner:
 
     def plan(self, free, out):
         """A plan for views of the inputs that are not fixed, and of outputs; out None: new ones."""
-        inputs = free + self._fixed
-        return Plan(self._operator, self._params(inputs), inputs, len(free), out)
+        inputs, operator = free + self._fixed, self._operator
+        if not self._is_conv or not self._fixed:
+            return Plan(operator, self._params(inputs), inputs, len(free), out)
+        if len(free) == 2:
+            operator = Operator("FusedConvolutionAdd")
+        elif "activation" in self._parameters:
+            operator = Operator("FusedConvolution")
+        return Plan(operator, self._params(free[:1] + self._fixed), inputs, len(free), out)
 
     def plan_at(self, free, out):
         """The same for addresses of DLTensors, which the extension has taken."""
@@ -105,8 +111,9 @@ def prepare(name, *constants, **parameters):
     weights, and the bias if there is one. They are packed once and must not be changed while it is
     in use.
 
-        op = convop.prepare("Convolution", w, b, pad=1)
-        y = op(x)
+        op = convop.prepare("Convolution", w, b, pad=1, activation="relu")
+        y = op(x)              # relu(convolution)
+        y = op(x, residual)    # relu(convolution + residual), for Convolution alone
 
     Raises NotFoundError, InvalidError, UnsupportedError, ExchangeError, NoMemoryError.
     """

@@ -40,7 +40,8 @@ class ConvParams(c.Structure):
                 ("dilate", Tuple), ("pad_begin", Tuple), ("pad_end", Tuple),
                 ("num_filter", c.c_int64), ("num_group", c.c_int64),
                 ("workspace_bytes", c.c_size_t), ("no_bias", c.c_int), ("cudnn_tune", c.c_int),
-                ("cudnn_off", c.c_int), ("depthwise_conv_off", c.c_int), ("layout", c.c_int)]
+                ("cudnn_off", c.c_int), ("depthwise_conv_off", c.c_int), ("layout", c.c_int),
+                ("activation", c.c_int), ("residual", c.c_int)]
 
 
 class Exec(c.Structure):

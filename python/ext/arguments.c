@@ -50,7 +50,7 @@ int cvp_py_arguments_read(const struct cvp_py_signature *signature, PyObject *co
 {
     out->out = out->request = NULL;
     out->flag = out->num_params = 0;
-    if (count > signature->num_arrays)
+    if (count > signature->num_arrays - signature->num_by_keyword)
         return fail(signature, "parameters are given by keyword; positional are only ", "arrays");
     for (int i = 0; i < signature->num_arrays; i++) out->array[i] = i < count ? args[i] : NULL;
 

@@ -141,6 +141,7 @@ struct cvp_py_signature {
     const char *arrays[CVP_PY_MAX_ARRAYS]; /* what may be positional */
     int num_arrays, num_required;
     int num_needed;      /* of them the first, which are not None either */
+    int num_by_keyword;  /* of the arrays the last ones, which are not positional */
     const char *request; /* the keyword of the request */
     const char *flag;    /* of a keyword that is true or false; may be NULL */
 };

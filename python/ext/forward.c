@@ -2,24 +2,30 @@
 #include "python/ext/ext.h"
 
 const char cvp_py_conv_forward_doc[] =
-    "conv_forward(x, w, b=None, *, out=None, request='write', " CVP_PY_CONV_SIGNATURE
-    "Convolution in one, two or three dimensions.\n\n"
-    "    y[n][o][i] = b[o] + sum over c, k of x[n][c][i * stride + k * dilate - pad] * "
-    "w[o][c][k]\n\n"
+    "conv_forward(x, w, b=None, *, residual=None, out=None, request='write', "
+    "activation='none', " CVP_PY_CONV_SIGNATURE
+    "Convolution in one, two or three dimensions, and what may follow it in one pass.\n\n"
+    "    y[n][o][i] = activation(b[o] + residual[n][o][i] +\n"
+    "        sum over c, k of x[n][c][i * stride + k * dilate - pad] * w[o][c][k])\n\n"
     "    layout   x and y          w\n"
     "    NCHW     mb, ic, h, w     oc, ic / num_group, kh, kw\n"
     "    NHWC     mb, h, w, ic     oc, kh, kw, ic / num_group\n\n"
     "b has shape (oc,) or is None. All have one dtype: float16, bfloat16, float32 or float64.\n"
+    "residual has the shape of y, or is None; it may be out. activation is \"none\", \"relu\" or\n"
+    "\"relu6\" (between 0 and 6).\n"
     "Returns y, a new array of the kind of x; or out, which is then written to. request is\n"
     "\"write\", \"add\" (to what is in out) or \"null\" (nothing is "
     "done).\n\n" CVP_PY_CONV_PARAMETERS;
 
+enum { X, W, B, RESIDUAL, NUM_ARRAYS };
+
 static const struct cvp_py_signature signature = {
     .function = "conv_forward",
-    .arrays = {"x", "w", "b"},
-    .num_arrays = 3,
+    .arrays = {"x", "w", "b", "residual"},
+    .num_arrays = NUM_ARRAYS,
     .num_required = 2,
     .num_needed = 2,
+    .num_by_keyword = 1,
     .request = "request",
 };
 
@@ -65,7 +71,7 @@ static int ask_dst_shape(const convop_conv_params *p, const DLTensor *src, const
     convop_shape in[3] = {cvp_py_shape_of(src), cvp_py_shape_of(weights)}, out = {.ndim = -1};
     if (bias) in[2] = cvp_py_shape_of(bias);
     const convop_op *op;
-    convop_status status = convop_op_find("Convolution", &op);
+    convop_status status = convop_op_find(p->activation ? "FusedConvolution" : "Convolution", &op);
     if (status == CONVOP_OK) status = convop_infer(op, p, bias ? 3 : 2, in, 1, &out, NULL, NULL);
     convop_op_release(&op);
     if (status != CONVOP_OK) {
@@ -88,14 +94,26 @@ static int is_brief(const convop_conv_params *p, const DLTensor *weights, const 
     return work < CVP_PY_BRIEF && !cvp_py_may_measure(p);
 }
 
-static convop_status run(const convop_conv_params *p, const DLTensor *src, const DLTensor *weights,
-                         const DLTensor *bias, DLTensor *dst, convop_request request,
-                         const convop_exec *exec)
+/* The tensors of a call; bias and residual may be NULL. */
+struct inputs {
+    const DLTensor *src, *weights, *bias, *residual;
+};
+
+static convop_status run_now(const convop_conv_params *p, const struct inputs *in, DLTensor *dst,
+                             convop_request request, const convop_exec *exec)
 {
-    if (is_brief(p, weights, dst))
-        return convop_conv_forward(p, src, weights, bias, dst, request, exec);
+    if (!in->residual)
+        return convop_conv_forward(p, in->src, in->weights, in->bias, dst, request, exec);
+    return convop_conv_forward_add(p, in->src, in->weights, in->bias, in->residual, dst, request,
+                                   exec);
+}
+
+static convop_status run(const convop_conv_params *p, const struct inputs *in, DLTensor *dst,
+                         convop_request request, const convop_exec *exec)
+{
+    if (is_brief(p, in->weights, dst)) return run_now(p, in, dst, request, exec);
     PyThreadState *state = PyEval_SaveThread();
-    convop_status status = convop_conv_forward(p, src, weights, bias, dst, request, exec);
+    convop_status status = run_now(p, in, dst, request, exec);
     PyEval_RestoreThread(state);
     return status;
 }
@@ -107,24 +125,28 @@ static PyObject *compute(const struct cvp_py_arguments *a, convop_request reques
     convop_conv_params p;
     convop_exec room;
     const convop_exec *exec;
-    const DLTensor *src = &views[0].tensor, *weights = &views[1].tensor;
-    const DLTensor *bias = a->array[2] ? &views[2].tensor : NULL;
+    const struct inputs in = {&views[X].tensor, &views[W].tensor,
+                              a->array[B] ? &views[B].tensor : NULL,
+                              a->array[RESIDUAL] ? &views[RESIDUAL].tensor : NULL};
+    const DLTensor *src = in.src;
+    if (a->out && a->out == a->array[RESIDUAL] && request == CONVOP_REQ_WRITE)
+        request = CONVOP_REQ_INPLACE;
     int64_t shape[CONVOP_MAX_DIMS] = {0};
-    if (cvp_py_conv_params(a, weights, bias != NULL, &p) ||
+    if (cvp_py_conv_params(a, in.weights, in.bias != NULL, &p) ||
         cvp_py_exec(a->array[0], src, &room, &exec))
         return NULL;
     if (!a->out && request == CONVOP_REQ_NULL) {
         /* Checked, and nothing is made. */
-        convop_status status = run(&p, src, weights, bias, NULL, request, exec);
+        convop_status status = run(&p, &in, NULL, request, exec);
         if (status != CONVOP_OK) return cvp_py_raise(status), NULL;
         Py_RETURN_NONE;
     }
-    if (!a->out && !dst_shape(&p, src, weights, shape) &&
-        ask_dst_shape(&p, src, weights, bias, shape))
+    if (!a->out && !dst_shape(&p, src, in.weights, shape) &&
+        ask_dst_shape(&p, src, in.weights, in.bias, shape))
         return NULL;
     if (cvp_py_output_begin(a->out, "out", a->array[0], src, src->ndim, shape, NULL, &output))
         return NULL;
-    convop_status status = run(&p, src, weights, bias, &output.view.tensor, request, exec);
+    convop_status status = run(&p, &in, &output.view.tensor, request, exec);
     if (status == CONVOP_OK) return cvp_py_output_finish(&output);
     cvp_py_raise(status);
     cvp_py_output_drop(&output);
@@ -137,14 +159,14 @@ PyObject *cvp_py_convolve(const struct cvp_py_arguments *a, convop_request reque
         PyErr_SetString(cvp_py.invalid_error, "conv_forward(): request=\"add\" needs out");
         return NULL;
     }
-    struct cvp_py_view views[3] = {0};
+    struct cvp_py_view views[NUM_ARRAYS] = {0};
     PyObject *result = NULL;
     int taken = 0;
-    while (taken < 3 &&
+    while (taken < NUM_ARRAYS &&
            (!a->array[taken] ||
             !cvp_py_borrow(a->array[taken], signature.arrays[taken], 0, &views[taken])))
         taken++;
-    if (taken == 3) result = compute(a, request, views);
+    if (taken == NUM_ARRAYS) result = compute(a, request, views);
     for (int i = 0; i < taken; i++) cvp_py_release(&views[i]);
     return result;
 }

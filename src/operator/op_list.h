@@ -1,6 +1,8 @@
 /* The built-in operators, the only central list. No guard: it is included for each use. */
 CVP_BUILTIN_OP(Convolution)
 CVP_BUILTIN_OP(_backward_Convolution)
+CVP_BUILTIN_OP(FusedConvolution)
+CVP_BUILTIN_OP(FusedConvolutionAdd)
 CVP_BUILTIN_OP(Activation)
 CVP_BUILTIN_OP(_backward_Activation)
 CVP_BUILTIN_OP(BatchNorm)

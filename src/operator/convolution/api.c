@@ -20,7 +20,7 @@ static convop_status read_params(const convop_conv_params *from, convop_conv_par
 convop_status cvp_conv_params_read(const convop_conv_params *from, convop_conv_params *to)
 {
     CVP_RETURN_IF_ERROR(read_params(from, to));
-    return cvp_params_check(&cvp_op_Convolution, to);
+    return cvp_params_check(to->activation ? &cvp_op_FusedConvolution : &cvp_op_Convolution, to);
 }
 
 /* Lengths and flags of parameters that are right are small; what is not small has no key. */
@@ -45,12 +45,11 @@ static void begin_key(struct cvp_memo_key *key, const convop_op *op, const convo
     cvp_memo_key_begin(key, op);
     const convop_tuple *const tuples[] = {&p->kernel, &p->stride, &p->dilate, &p->pad_begin,
                                           &p->pad_end};
-    const int small[] = {p->no_bias, p->cudnn_tune, p->cudnn_off, p->depthwise_conv_off, p->layout};
+    const int small[] = {p->no_bias, p->cudnn_tune, p->cudnn_off, p->depthwise_conv_off,
+                         p->layout,  p->activation};
     uint64_t lengths = 1, flags = 0;
-    for (int i = 0; i < 5; i++) {
-        lengths = lengths << 8 | byte_of(key, tuples[i]->len);
-        flags = flags << 8 | byte_of(key, small[i]);
-    }
+    for (int i = 0; i < 5; i++) lengths = lengths << 8 | byte_of(key, tuples[i]->len);
+    for (int i = 0; i < 6; i++) flags = flags << 8 | byte_of(key, small[i]);
     cvp_memo_key_add(key, lengths);
     cvp_memo_key_add(key, flags);
     cvp_memo_key_add(key, (uint64_t)p->num_filter);
@@ -59,31 +58,51 @@ static void begin_key(struct cvp_memo_key *key, const convop_op *op, const convo
     for (int i = 0; i < 5; i++) add_tuple(key, tuples[i]);
 }
 
-convop_status convop_conv_forward(const convop_conv_params *params, const DLTensor *src,
-                                  const DLTensor *weights, const DLTensor *bias, DLTensor *dst,
-                                  convop_request request, const convop_exec *exec)
+/* Forward, of an operator that has these inputs before the bias. */
+static convop_status forward(const convop_op *op, const convop_conv_params *p, int num_inputs,
+                             const DLTensor *const *inputs, const DLTensor *bias, DLTensor *dst,
+                             convop_request request, const convop_exec *exec)
 {
-    convop_conv_params p;
     struct cvp_memo_key key;
     convop_status status;
-    CVP_RETURN_IF_ERROR(read_params(params, &p));
-    const DLTensor *const inputs[] = {src, weights, bias};
-    const struct cvp_invocation v = {.op = &cvp_op_Convolution,
-                                     .params = &p,
-                                     .num_inputs = p.no_bias ? 2 : 3,
+    const struct cvp_invocation v = {.op = op,
+                                     .params = p,
+                                     .num_inputs = num_inputs + !p->no_bias,
                                      .inputs = inputs,
                                      .num_outputs = 1,
                                      .outputs = &dst,
                                      .requests = &request,
                                      .exec = exec};
-    begin_key(&key, v.op, &p);
-    key.is_bad |= p.no_bias && bias;
+    begin_key(&key, op, p);
+    key.is_bad |= p->no_bias && bias;
     if (cvp_op_rerun(&v, &key, &status)) return status;
-    CVP_RETURN_IF_ERROR(cvp_params_check(&cvp_op_Convolution, &p));
-    if (p.no_bias && bias)
-        return convop_fail(CONVOP_E_INVALID,
-                           "Convolution: a bias was given as input, no_bias is true");
+    CVP_RETURN_IF_ERROR(cvp_params_check(op, p));
+    if (p->no_bias && bias)
+        return convop_fail(CONVOP_E_INVALID, "%s: a bias was given as input, no_bias is true",
+                           op->name);
     return cvp_op_execute(&v, &key);
+}
+
+convop_status convop_conv_forward(const convop_conv_params *params, const DLTensor *src,
+                                  const DLTensor *weights, const DLTensor *bias, DLTensor *dst,
+                                  convop_request request, const convop_exec *exec)
+{
+    convop_conv_params p;
+    CVP_RETURN_IF_ERROR(read_params(params, &p));
+    return forward(p.activation ? &cvp_op_FusedConvolution : &cvp_op_Convolution, &p, 2,
+                   (const DLTensor *const[]){src, weights, bias}, bias, dst, request, exec);
+}
+
+convop_status convop_conv_forward_add(const convop_conv_params *params, const DLTensor *src,
+                                      const DLTensor *weights, const DLTensor *bias,
+                                      const DLTensor *residual, DLTensor *dst,
+                                      convop_request request, const convop_exec *exec)
+{
+    convop_conv_params p;
+    CVP_RETURN_IF_ERROR(read_params(params, &p));
+    return forward(&cvp_op_FusedConvolutionAdd, &p, 3,
+                   (const DLTensor *const[]){src, residual, weights, bias}, bias, dst, request,
+                   exec);
 }
 
 convop_status convop_conv_backward(const convop_conv_params *params, const DLTensor *diff_dst,

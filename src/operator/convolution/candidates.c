@@ -14,38 +14,67 @@ static int is_last_resort(const convop_conv_impl *row)
     return strcmp(row->name, CONV_REFERENCE) == 0;
 }
 
+int cvp_conv_row_view(const convop_conv_impl *row, const convop_conv_problem *p,
+                      convop_conv_problem *seen)
+{
+    *seen = *p;
+    if (!cvp_conv_has_epilogue(p) || cvp_conv_fuses(row, p)) return 1;
+    seen->activation = CONVOP_ACTIVATION_NONE;
+    seen->residual = 0;
+    return 0;
+}
+
+/* A pass after a row that stores 16-bit types would round twice. */
+static int ask(const convop_conv_impl *row, const convop_conv_problem *p, int finished_apart,
+               char why[CONVOP_WHY_SIZE])
+{
+    if (!finished_apart || cvp_conv_is_wide(p)) return cvp_conv_ask(row, p, why);
+    snprintf(why, CONVOP_WHY_SIZE, "it computes no activation or residual in this type");
+    return 0;
+}
+
 int cvp_conv_consider(const struct conv_plan *plan, const convop_conv_problem *behind,
                       size_t copy_bytes, const convop_conv_impl *row,
                       struct conv_candidate *candidate, char why[CONVOP_WHY_SIZE])
 {
-    const convop_conv_problem *p = &plan->given;
-    int copies = 0;
-    if (!cvp_conv_ask(row, p, why)) {
-        if (!behind || !cvp_conv_ask(row, behind, why)) return 0;
+    convop_conv_problem seen;
+    int copies = 0, apart = !cvp_conv_row_view(row, &plan->given, &seen);
+    if (!ask(row, &seen, apart, why)) {
+        if (!behind) return 0;
         copies = 1;
-        p = behind;
+        apart = !cvp_conv_row_view(row, behind, &seen);
+        if (!ask(row, &seen, apart, why)) return 0;
     }
-    *candidate = (struct conv_candidate){.impl = row, .copies = copies};
-    candidate->bytes = row->workspace ? row->workspace(p) : 0;
+    *candidate = (struct conv_candidate){.impl = row, .copies = copies, .finished_apart = apart};
+    candidate->bytes = row->workspace ? row->workspace(&seen) : 0;
     if (copies && !cvp_add_size(copy_bytes, candidate->bytes, &candidate->bytes))
         candidate->bytes = SIZE_MAX;
     return 1;
 }
 
+/* Of a pass over dst. */
+static double pass_ms(const convop_conv_problem *p)
+{
+    return (double)p->mb * (double)p->oc * (double)cvp_conv_dst_pixels(p) *
+           (double)cvp_conv_element_size(p) / COPY_BYTES_MS;
+}
+
 void cvp_conv_rate(const struct conv_plan *plan, const convop_conv_problem *behind,
                    size_t copy_bytes, struct conv_candidate *c)
 {
-    const convop_conv_problem *p = c->copies ? behind : &plan->given;
-    c->estimated_ms = c->rank = cvp_conv_estimate(c->impl, p);
+    convop_conv_problem p;
+    cvp_conv_row_view(c->impl, c->copies ? behind : &plan->given, &p);
+    c->estimated_ms = c->rank = cvp_conv_estimate(c->impl, &p);
     if (c->estimated_ms == 0) return;
-    if (p->deterministic && p->threads > 1) {
-        convop_conv_problem alone = *p;
+    if (p.deterministic && p.threads > 1) {
+        convop_conv_problem alone = p;
         alone.threads = 1;
         c->rank = cvp_conv_estimate(c->impl, &alone);
     }
-    if (!c->copies) return;
-    c->estimated_ms += (double)copy_bytes / COPY_BYTES_MS;
-    c->rank += (double)copy_bytes / COPY_BYTES_MS;
+    double more = c->finished_apart ? pass_ms(&p) : 0;
+    if (c->copies) more += (double)copy_bytes / COPY_BYTES_MS;
+    c->estimated_ms += more;
+    c->rank += more;
 }
 
 /* Groups that no estimate crosses, the best first. */

@@ -7,6 +7,8 @@
 
 extern CONVOP_OP(Convolution);
 extern CONVOP_OP(_backward_Convolution);
+extern CONVOP_OP(FusedConvolution);
+extern CONVOP_OP(FusedConvolutionAdd);
 
 convop_shape cvp_conv_shape_of(const DLTensor *t);
 

@@ -1,6 +1,7 @@
 /* The canonical problem as text: for lines of log, keys of the tuning cache and error sentences. */
 #include "src/common/size.h"
 #include "src/common/text.h"
+#include "src/operator/convolution/params.h"
 #include "src/operator/convolution/problem.h"
 
 /* One axis: input, output, kernel, stride, padding at the begin, dilation from 0. */
@@ -94,11 +95,19 @@ void cvp_conv_problem_describe_rest(const convop_conv_problem *p, char *text, si
 {
     struct cvp_text t = cvp_text_in(text, size);
     if (p->add) cvp_text_put(&t, "+add");
+    if (p->residual) cvp_text_put(&t, "+residual");
+    if (p->activation) {
+        cvp_text_put(&t, "+");
+        cvp_text_put(&t, cvp_conv_activation_name(p->activation));
+    }
     if (!p->dense) {
         add_strides(&t, "+src=", &p->src, (int64_t[]){p->mb, p->ic, p->id, p->ih, p->iw});
         add_strides(&t, "+weights=", &p->weights,
                     (int64_t[]){p->oc, p->ic / p->g, p->kd, p->kh, p->kw});
         add_strides(&t, "+dst=", &p->dst, (int64_t[]){p->mb, p->oc, p->od, p->oh, p->ow});
+        if (p->residual)
+            add_strides(&t, "+residual=", &p->residual_strides,
+                        (int64_t[]){p->mb, p->oc, p->od, p->oh, p->ow});
     }
     if ((p->bias || p->direction == CONVOP_BWD_B) && p->bias_stride != 1 && p->oc > 1) {
         cvp_text_put(&t, "+bias=");

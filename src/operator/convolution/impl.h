@@ -75,6 +75,13 @@ static inline double cvp_conv_estimate(const convop_conv_impl *row, const convop
     return ms > 0 && ms < 1e15 ? ms : 0;
 }
 
+/* 1 if a row computes what follows the sum of a problem. */
+static inline int cvp_conv_fuses(const convop_conv_impl *row, const convop_conv_problem *p)
+{
+    const size_t end = offsetof(convop_conv_impl, fuses) + sizeof row->fuses;
+    return row->struct_size >= end && row->fuses && row->fuses(p);
+}
+
 struct conv_row_set;
 
 /* The rows of all directions, in the order in which they are tried. Immutable. */

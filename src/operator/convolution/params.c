@@ -23,6 +23,13 @@ const convop_enum_value cvp_conv_layout_values[] = {
     {"NDHWC", CONVOP_LAYOUT_NDHWC},  {NULL, 0},
 };
 
+static const convop_enum_value activation_values[] = {
+    {"none", CONVOP_ACTIVATION_NONE},
+    {"relu", CONVOP_ACTIVATION_RELU},
+    {"relu6", CONVOP_ACTIVATION_RELU6},
+    {NULL, 0},
+};
+
 #define MAX_SIZE 9223372036854775807.0
 #define FIELD(field_kind, member)                                                                  \
     .struct_size = sizeof(convop_field), .name = #member, .kind = CONVOP_FIELD_##field_kind,       \
@@ -64,16 +71,28 @@ const convop_field cvp_conv_fields[] = {
      .doc = "Do not use the implementations for depthwise convolutions."},
     {FIELD(ENUM, layout), .values = cvp_conv_layout_values, .default_text = "None",
      .doc = "Layout of data, weight and output; None is NCW, NCHW or NCDHW by the kernel."},
+    {FIELD(ENUM, activation), .values = activation_values, .default_text = "none",
+     .doc = "What follows the sum: none, relu: max(x, 0), relu6: min(max(x, 0), 6)."},
 };
 
-_Static_assert(sizeof cvp_conv_fields / sizeof cvp_conv_fields[0] == CONV_NUM_FIELDS,
-               "CONV_NUM_FIELDS");
+_Static_assert(sizeof cvp_conv_fields / sizeof cvp_conv_fields[0] == CONV_NUM_FUSED_FIELDS,
+               "CONV_NUM_FUSED_FIELDS");
+
+static const char *name_of(const convop_enum_value *v, int value)
+{
+    for (; v->name; v++)
+        if (v->value == value) return v->name;
+    return "unknown";
+}
 
 const char *cvp_conv_layout_name(convop_layout layout)
 {
-    for (const convop_enum_value *v = cvp_conv_layout_values; v->name; v++)
-        if (v->value == (int)layout) return v->name;
-    return "unknown";
+    return name_of(cvp_conv_layout_values, (int)layout);
+}
+
+const char *cvp_conv_activation_name(int activation)
+{
+    return name_of(activation_values, activation);
 }
 
 static convop_status check_length(const char *name, const convop_tuple *t,
@@ -137,6 +156,17 @@ convop_status cvp_conv_params_check(const void *params)
                            "Convolution: layout=%s has %d spatial axes, kernel has %d entries",
                            cvp_conv_layout_name((convop_layout)p->layout), axes, p->kernel.len);
     return CONVOP_OK;
+}
+
+convop_status cvp_conv_params_check_plain(const void *params)
+{
+    const convop_conv_params *p = params;
+    if (p->activation != CONVOP_ACTIVATION_NONE)
+        return convop_fail(CONVOP_E_INVALID,
+                           "Convolution: activation is %s (%d): FusedConvolution computes one, "
+                           "forward only",
+                           cvp_conv_activation_name(p->activation), p->activation);
+    return cvp_conv_params_check(params);
 }
 
 struct conv_resolved cvp_conv_params_resolve(const convop_conv_params *p)

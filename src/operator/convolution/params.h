@@ -9,11 +9,15 @@
 /* The names of convop_layout. */
 extern const convop_enum_value cvp_conv_layout_values[];
 
+/* Convolution's, then those that the fused operators have besides. */
 extern const convop_field cvp_conv_fields[];
-#define CONV_NUM_FIELDS 12
+#define CONV_NUM_FIELDS       12
+#define CONV_NUM_FUSED_FIELDS 13
 
-/* INVALID unless the fields, each within its own range, fit together. */
+/* INVALID unless the fields, each within its own range, fit together. The second is for operators
+ * that have no activation. */
 convop_status cvp_conv_params_check(const void *params);
+convop_status cvp_conv_params_check_plain(const void *params);
 
 /* Checked parameters with "not given" replaced. */
 struct conv_resolved {
@@ -29,6 +33,7 @@ convop_status cvp_conv_params_read(const convop_conv_params *from, convop_conv_p
 struct conv_resolved cvp_conv_params_resolve(const convop_conv_params *params);
 
 const char *cvp_conv_layout_name(convop_layout layout);
+const char *cvp_conv_activation_name(int activation);
 
 /* dilate * (kernel - 1) + 1: how far a window reaches in one axis. Checked parameters: it fits. */
 static inline int64_t cvp_conv_reach(int64_t kernel, int64_t dilate)

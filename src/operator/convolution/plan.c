@@ -24,6 +24,9 @@ struct conv_side cvp_conv_side(const struct conv_plan *plan, enum conv_place pla
     case CONV_WEIGHTS:
         return (struct conv_side){
             {p->oc, p->ic / p->g, p->kd, p->kh, p->kw}, p->weights, dense.weights};
+    case CONV_RESIDUAL:
+        return (struct conv_side){
+            {p->mb, p->residual ? p->oc : 0, p->od, p->oh, p->ow}, p->residual_strides, dense.dst};
     case CONV_BIAS:
     case CONV_PLACES: break;
     }

@@ -22,7 +22,7 @@ size_t cvp_conv_workspace_limit(const convop_conv_params *params, enum cvp_autot
                                 size_t call_limit);
 
 /* The tensors of a problem. */
-enum conv_place { CONV_SRC, CONV_WEIGHTS, CONV_BIAS, CONV_DST, CONV_PLACES };
+enum conv_place { CONV_SRC, CONV_WEIGHTS, CONV_BIAS, CONV_DST, CONV_RESIDUAL, CONV_PLACES };
 
 /* One of them: as the caller has it, and as a row behind copies has it: compact, and float32 where
  * the caller's is a 16-bit type. */
@@ -43,6 +43,7 @@ struct conv_plan {
     const convop_conv_impl *impl; /* NULL: no row was chosen */
     int copies;                   /* 1: it gets copies of the differing tensors */
     int is_light;                 /* 1: not worth a second thread */
+    int is_finished_apart;        /* 1: activation and residual follow in a pass of their own */
     convop_conv_choice choice;
     double ms;    /* of the row; 0: not measured */
     size_t bytes; /* of workspace: the copies, then the row's */

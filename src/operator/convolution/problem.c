@@ -46,6 +46,7 @@ void cvp_conv_problem_make_dense(convop_conv_problem *p)
     p->src = dense_strides(p->ic, p->id, p->ih, p->iw, p->channels_last);
     p->dst = dense_strides(p->oc, p->od, p->oh, p->ow, p->channels_last);
     p->weights = dense_strides(p->ic / p->g, p->kd, p->kh, p->kw, p->channels_last);
+    p->residual_strides = p->dst;
     p->dense = 1;
 }
 
@@ -108,6 +109,8 @@ convop_status cvp_conv_problem_init(convop_conv_problem *p, const convop_conv_pa
         .axes = axes,
         .channels_last = r.channels_last,
         .bias = dir == CONVOP_FWD && !params->no_bias,
+        .activation = dir == CONVOP_FWD ? params->activation : CONVOP_ACTIVATION_NONE,
+        .residual = dir == CONVOP_FWD && tensors->residual,
         .mb = src_shape->dim[0],
         .g = params->num_group,
         .ic = src_shape->dim[channels],
@@ -125,7 +128,9 @@ convop_status cvp_conv_problem_init(convop_conv_problem *p, const convop_conv_pa
     if (t->src) p->src = strides_of(t->src, p);
     if (t->dst) p->dst = strides_of(t->dst, p);
     if (t->weights) p->weights = strides_of(t->weights, p);
-    p->dense = is_compact(t->src) && is_compact(t->dst) && is_compact(t->weights);
+    if (t->residual) p->residual_strides = strides_of(t->residual, p);
+    p->dense = is_compact(t->src) && is_compact(t->dst) && is_compact(t->weights) &&
+               is_compact(t->residual);
     set_device(p, t);
     p->bias_stride = 1;
     if (t->bias) cvp_tensor_strides(t->bias, &p->bias_stride);

@@ -9,7 +9,7 @@
 /* The tensors of a problem, or their gradients in their place; for their strides only. Each may be
  * NULL and is then taken as compact. */
 struct conv_tensors {
-    const DLTensor *src, *weights, *bias, *dst;
+    const DLTensor *src, *weights, *bias, *dst, *residual;
 };
 
 /* No workspace is larger: the largest object that a program can address. */
@@ -33,8 +33,8 @@ void cvp_conv_problem_describe(const convop_conv_problem *p, char *text, size_t 
 /* "f32:nchw" */
 void cvp_conv_problem_describe_tensors(const convop_conv_problem *p, char *text, size_t size);
 
-/* What the other two do not say, each with a plus: "+add"; strides of n:c:d:h:w where a tensor
- * has gaps. "-" if there is nothing. */
+/* What the other two do not say, each with a plus: "+add", "+residual", "+relu"; strides of
+ * n:c:d:h:w where a tensor has gaps. "-" if there is nothing. */
 void cvp_conv_problem_describe_rest(const convop_conv_problem *p, char *text, size_t size);
 
 const char *cvp_conv_direction_name(convop_conv_direction dir);
@@ -45,6 +45,12 @@ const char *cvp_conv_problem_direction(const convop_conv_problem *p);
 static inline size_t cvp_conv_element_size(const convop_conv_problem *p)
 {
     return p->dtype.bits / 8;
+}
+
+/* 1 if something follows the sum and the bias. */
+static inline int cvp_conv_has_epilogue(const convop_conv_problem *p)
+{
+    return p->residual || p->activation;
 }
 
 /* 1 for float32 and float64, in which kernels compute; 16-bit types are only stored in. */

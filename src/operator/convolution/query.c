@@ -41,6 +41,7 @@ convop_status cvp_conv_query_read(const struct conv_query *q, enum cvp_autotune 
     if ((unsigned)q->direction > CONVOP_BWD_B)
         return convop_fail(CONVOP_E_INVALID, "%s: direction %d, allowed is 0..3", q->caller,
                            (int)q->direction);
+    if (q->direction != CONVOP_FWD) CVP_RETURN_IF_ERROR(cvp_conv_params_check_plain(&p));
     convop_exec x = CONVOP_EXEC_INIT;
     if (q->exec) CVP_RETURN_IF_ERROR(cvp_read_struct(&x, sizeof x, q->exec, "convop_exec"));
     CVP_RETURN_IF_ERROR(cvp_context_get(x.context, context));
@@ -55,6 +56,7 @@ convop_status cvp_conv_query_read(const struct conv_query *q, enum cvp_autotune 
                                               &dst_shape, &t, *context,
                                               cvp_conv_workspace_limit(&p, *mode, limit)));
     if (problem->mb == 0) problem->mb = 1;
+    problem->residual = q->direction == CONVOP_FWD && p.residual;
     return CONVOP_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "src/common/status.h"
 #include "src/engine/context.h"
 #include "src/engine/parallel.h"
+#include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/lines.h"
 #include "src/operator/convolution/select.h"
 #include "src/operator/device.h"
@@ -21,11 +22,22 @@ static const void *take(const struct conv_plan *plan, enum conv_place place,
     return to;
 }
 
+/* The pass over dst that follows a row which computes the sum alone. */
+static void finish(const struct conv_plan *plan, const convop_conv_operands *t,
+                   const convop_context *context)
+{
+    convop_conv_problem p = plan->problem;
+    p.activation = plan->given.activation;
+    p.residual = plan->given.residual;
+    cvp_conv_finish(&p, t->out, t->residual, context);
+}
+
 static convop_status run_row(const struct conv_plan *plan, const convop_conv_operands *t,
                              const convop_context *context, void *workspace)
 {
     int outer = cvp_stage_enter(CONVOP_STAGE_KERNEL);
     convop_status status = plan->impl->run(&plan->problem, t, context, workspace);
+    if (status == CONVOP_OK && plan->is_finished_apart) finish(plan, t, context);
     cvp_stage_leave(outer);
     return status;
 }
@@ -39,6 +51,7 @@ static convop_status compute(const struct conv_plan *plan, const convop_conv_ope
     o.src = take(plan, CONV_SRC, context, t->src, &next);
     o.dst = take(plan, CONV_DST, context, t->dst, &next);
     o.bias = take(plan, CONV_BIAS, context, t->bias, &next);
+    o.residual = take(plan, CONV_RESIDUAL, context, t->residual, &next);
     o.packed = NULL;
     o.state = plan->state;
     if (!plan->prepared)

@@ -57,9 +57,11 @@ convop_status cvp_conv_plan_take(struct conv_plan *plan, const struct conv_candi
                                  convop_conv_choice choice, const char *notes)
 {
     size_t copy_bytes = 0;
-    plan->problem = plan->given;
-    if (candidate->copies) cvp_conv_plan_behind(plan, &plan->problem, &copy_bytes);
+    convop_conv_problem whole = plan->given;
+    if (candidate->copies) cvp_conv_plan_behind(plan, &whole, &copy_bytes);
+    cvp_conv_row_view(candidate->impl, &whole, &plan->problem);
     plan->copies = candidate->copies;
+    plan->is_finished_apart = candidate->finished_apart;
     plan->choice = choice;
     plan->bytes = candidate->bytes;
     CVP_RETURN_IF_ERROR(begin(plan, candidate->impl, notes));

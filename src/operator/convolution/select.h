@@ -9,6 +9,7 @@
 struct conv_candidate {
     const convop_conv_impl *impl;
     int copies;          /* it gets copies of the tensors */
+    int finished_apart;  /* what follows the sum is a pass of its own */
     double estimated_ms; /* 0: not known */
     double rank;         /* what candidates with an estimate are sorted by */
     size_t bytes;        /* of workspace: the copies, then its own; above the limit where it lies */
@@ -26,6 +27,10 @@ struct conv_candidates {
     size_t count;
     struct conv_candidate at[CONV_MAX_CANDIDATES];
 };
+
+/* A problem as a row is shown it: 1 with all of it, or 0 without what follows the sum. */
+int cvp_conv_row_view(const convop_conv_impl *row, const convop_conv_problem *p,
+                      convop_conv_problem *seen);
 
 /* Whether one row computes the plan's problem: 1, with *candidate, not rated; or 0 with the reason.
  * behind NULL: there are no copies. */

@@ -139,6 +139,7 @@ convop_conv_operands cvp_conv_sets_operands(const struct conv_sets *s, int set)
     t.src = s->out == CONV_SRC || s->out == CONV_BIAS ? NULL : of[CONV_SRC];
     t.weights = s->out == CONV_WEIGHTS || s->out == CONV_BIAS ? NULL : of[CONV_WEIGHTS];
     t.bias = s->out == CONV_DST ? of[CONV_BIAS] : NULL;
+    t.residual = of[CONV_RESIDUAL];
     t.dst = s->out == CONV_DST ? NULL : of[CONV_DST];
     return t;
 }

@@ -34,6 +34,7 @@ void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *
     /* On the side, by the same kernel. */
     _Alignas(64) char c[CVP_TILE_BYTES];
     _Alignas(64) char bias[2 * 64];
+    _Alignas(64) char residual[CVP_TILE_BYTES];
     struct cvp_tile_args side = *t;
     const size_t width = (size_t)(vectors * k->lanes * k->size);
     const size_t valid = (size_t)(columns * k->size);
@@ -42,6 +43,11 @@ void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *
     for (int i = 0; i < rows && t->add; i++) {
         memset(c + i * width + valid, 0, width - valid);
         memcpy(c + i * width, (char *)t->c + i * t->c_row * k->size, valid);
+    }
+    for (int i = 0; i < rows && t->residual; i++) {
+        memset(residual + i * width + valid, 0, width - valid);
+        memcpy(residual + i * width, (const char *)t->residual + i * t->c_row * k->size, valid);
+        side.residual = residual;
     }
     if (t->column_bias) {
         memset(bias, 0, sizeof bias);
@@ -62,6 +68,7 @@ void cvp_tile_run_rows(const struct cvp_tile_kernels *k, const struct cvp_tile_a
         const int64_t first = rows * i / tiles, end = rows * (i + 1) / tiles;
         part.a_at = t->a_at + first * t->a_row;
         part.c = (char *)t->c + first * t->c_row * k->size;
+        if (t->residual) part.residual = (const char *)t->residual + first * t->c_row * k->size;
         cvp_tile_run(k, &part, (int)(end - first), columns);
     }
 }

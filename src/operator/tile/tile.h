@@ -1,8 +1,8 @@
 /* The micro-kernel of implicit matrix products: a tile of c is summed over runs, without a copy of
  * either operand having been made as long as its rows lie evenly.
  *
- *     c[i][j] = (add ? c[i][j] : 0) + bias + sum over runs r, p < r.n of
- *               r.a[a_at + i * a_row + p * a_col] * r.b[b_at + p * b_row + j]
+ *     c[i][j] = clamp((add ? c[i][j] : 0) + bias + sum over runs r, p < r.n of
+ *               r.a[a_at + i * a_row + p * a_col] * r.b[b_at + p * b_row + j] + residual[i][j])
  *
  * A convolution is such a sum: a run is a tap of the window, or an image row. The rows of a are
  * broadcast from where they lie; those of b are read as vectors. Each element is one chain of fused
@@ -34,6 +34,9 @@ struct cvp_tile_args {
     const void *row_bias; /* one element a row, row_bias_step apart; or NULL */
     int64_t row_bias_step;
     const void *column_bias; /* one element a column, side by side; or NULL */
+    const void *residual;    /* lies as c does, apart from it; or NULL */
+    int clamps;              /* 1: to [0, high]; NaN and the sign of 0 stay */
+    double high;
 };
 
 typedef void cvp_tile(const struct cvp_tile_args *t);

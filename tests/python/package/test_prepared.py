@@ -82,7 +82,8 @@ def test_axes_of_size_one_may_have_any_stride():
     (lambda op: op(X, out=[wanted()] * 2), convop.InvalidError, "out has 2 entries"),
     (lambda op: op(X, out=X), convop.InvalidError, "shape"),
     (lambda op: op(X, out=wanted().astype("f8")), convop.InvalidError, "float64"),
-    (lambda op: op(X, X), convop.InvalidError, "inputs"),
+    (lambda op: op(X, X), convop.InvalidError, "dst .output. has shape"),  # X as a residual
+    (lambda op: op(X, X, X), convop.InvalidError, "inputs"),
     (lambda op: op(*[X] * 20), convop.InvalidError, "inputs"),
     (lambda op: op(X.astype("f8")), convop.InvalidError, "float64"),
     (lambda op: op(X[0]), convop.InvalidError, "shape|dim"),

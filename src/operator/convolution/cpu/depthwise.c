@@ -139,6 +139,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
                                 .bias = t->bias,
                                 .weights = t->weights,
                                 .out = t->out,
+                                .residual = p->residual ? t->residual : NULL,
                                 .backward = backward,
                                 .multiplier = p->oc / p->ic,
                                 .channels = out_channels(p),
@@ -160,6 +161,12 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
     return CONVOP_OK;
 }
 
+static int fuses(const convop_conv_problem *p)
+{
+    (void)p;
+    return 1;
+}
+
 #define DEPTHWISE(row, dir)                                                                        \
     extern const convop_conv_impl row;                                                             \
     const convop_conv_impl row = {                                                                 \
@@ -174,6 +181,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         .pack = pack,                                                                              \
         .run = run,                                                                                \
         .estimate = cvp_dw_estimate,                                                               \
+        .fuses = fuses,                                                                            \
     }
 
 DEPTHWISE(cvp_conv_depthwise_fwd, CONVOP_FWD);

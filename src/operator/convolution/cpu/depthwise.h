@@ -28,7 +28,7 @@ struct cvp_dw_phases {
  * the fastest in N*C; (image, channel, depth, block of rows) in NC*. */
 struct cvp_dw_job {
     const convop_conv_problem *p;
-    const void *in, *bias;
+    const void *in, *bias, *residual;
     const void *weights; /* in N*C as pack makes them */
     void *out;
     int backward;

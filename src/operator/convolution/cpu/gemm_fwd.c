@@ -5,6 +5,7 @@
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/columns.h"
 #include "src/operator/convolution/cpu/estimate.h"
+#include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/cpu/matmul.h"
 #include "src/operator/copy.h"
 
@@ -64,6 +65,7 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
     int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
     const void *image = cvp_conv_at(p, job->t->src, n * p->src.n + g * icg * p->src.c);
     const void *packed = job->t->packed;
+    const char *residual = p->residual ? job->t->residual : NULL;
     const void *weights = cvp_conv_at(p, packed ? packed : job->t->weights, g * ocg * b->rows);
     void *dst = cvp_conv_at_mut(p, job->t->out, n * p->dst.n + g * ocg * p->dst.c + y0 * p->dst.w);
 
@@ -90,6 +92,18 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
         gemm.b = col, gemm.b_row = ld, gemm.b_col = 1;
     }
     cvp_gemm_multiply(&b->matmul, &gemm, scratch);
+    if (!cvp_conv_has_epilogue(p)) return;
+    for (int64_t i = 0; i < gemm.m; i++) {
+        char *row = (char *)dst + i * gemm.c_row * (int64_t)cvp_conv_element_size(p);
+        cvp_conv_finish_line(p, gemm.n, row,
+                             residual ? residual + (row - (char *)job->t->out) : NULL);
+    }
+}
+
+static int fuses(const convop_conv_problem *p)
+{
+    (void)p;
+    return 1;
 }
 
 /* In N*C the product wants the weights transposed: rows x output channels for each group. */
@@ -157,4 +171,5 @@ const convop_conv_impl cvp_conv_gemm_fwd = {
     .pack = pack,
     .run = run,
     .estimate = estimate,
+    .fuses = fuses,
 };

@@ -42,6 +42,12 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
                              : cvp_conv_implicit_first_run)(p, t, context, scratch);
 }
 
+static int fuses(const convop_conv_problem *p)
+{
+    (void)p;
+    return 1;
+}
+
 #define IMPLICIT(row, dir)                                                                         \
     extern const convop_conv_impl row;                                                             \
     const convop_conv_impl row = {                                                                 \
@@ -56,6 +62,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         .pack = pack,                                                                              \
         .run = run,                                                                                \
         .estimate = cvp_conv_implicit_estimate,                                                    \
+        .fuses = fuses,                                                                            \
     }
 
 IMPLICIT(cvp_conv_implicit_fwd, CONVOP_FWD);

@@ -30,12 +30,12 @@ static void clear(const struct implicit_first_job *job, const struct implicit_fi
     for (int64_t th = b->h0; th < b->h1; th++)
         for (int64_t at = 0; at < width; at += f->columns)
             for (int64_t i = b->tile0; i < b->tile1; i++)
-                cvp_conv_implicit_first_put(f, b,
+                cvp_conv_implicit_first_put(job, b,
                                             &(struct implicit_first_strip){
                                                 th, at, (int)cvp_min_i64(f->columns, width - at)},
                                             i * f->height,
                                             (int)cvp_min_i64(f->height, f->out_c - i * f->height),
-                                            zeros, 0, job->out);
+                                            zeros, 0, 0);
 }
 
 static void compute(const struct implicit_first_job *job, const struct implicit_first_block *b)
@@ -132,6 +132,7 @@ convop_status cvp_conv_implicit_first_run(const convop_conv_problem *p,
                                      .in = forward ? t->src : t->dst,
                                      .packed = t->packed,
                                      .out = t->out,
+                                     .residual = p->residual ? t->residual : NULL,
                                      .lanes = (char *)workspace + own_bytes(&f)};
     if (!t->packed && !f.is_raw) {
         cvp_conv_implicit_first_pack_weights(&f, t->weights, workspace, context);

@@ -79,19 +79,21 @@ void cvp_conv_implicit_first_gather(const struct implicit_first *f,
                                     const struct implicit_first_block *b, const char *in,
                                     int64_t c0, int64_t c1);
 
-/* Writes or adds a tile that was computed elsewhere: `rows` output channels from `channel` on. */
-void cvp_conv_implicit_first_put(const struct implicit_first *f,
-                                 const struct implicit_first_block *b,
-                                 const struct implicit_first_strip *strip, int64_t channel,
-                                 int rows, const void *tile, int add, char *out);
-
 /* A call. */
 struct implicit_first_job {
     const struct implicit_first *f;
     const convop_conv_operands *t;
     const char *in, *packed; /* packed weights, or NULL */
     char *out, *lanes;
+    const char *residual;
 };
+
+/* Writes or adds a tile that was computed elsewhere, `rows` output channels from `channel` on; if
+ * it is the last part of its sum, with what follows that. */
+void cvp_conv_implicit_first_put(const struct implicit_first_job *job,
+                                 const struct implicit_first_block *b,
+                                 const struct implicit_first_strip *strip, int64_t channel,
+                                 int rows, const void *tile, int add, int is_last);
 
 /* Computes a block's outputs, or adds to them, for input channels [c0, c1), which were staged. */
 void cvp_conv_implicit_first_multiply(const struct implicit_first_job *job,

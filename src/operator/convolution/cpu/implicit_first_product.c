@@ -1,5 +1,6 @@
 /* The products of the row `implicit` for NC*: tiles of output channels times pixels, which lie in
  * panels, where they were staged, or in the planes of the image; see implicit_first.c. */
+#include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/cpu/implicit_first.h"
 
 #include "src/common/size.h"
@@ -64,7 +65,7 @@ static void compute_tile(const struct implicit_first_job *job, const struct impl
 {
     const struct implicit_first *f = job->f;
     const struct stencil *s = &b->s;
-    const int add = f->p->add || k->c0 > 0;
+    const int add = f->p->add || k->c0 > 0, is_last = k->c1 == f->in_c;
     const int64_t channel = i * f->height;
     const int rows = (int)cvp_min_i64(f->height, f->out_c - channel);
     struct cvp_tile_args t = k->tile;
@@ -81,11 +82,15 @@ static void compute_tile(const struct implicit_first_job *job, const struct impl
     if (is_in_place) {
         const int64_t od = s->d.out_first + b->td * s->d.out_step;
         const int64_t oh = s->h.out_first + strip->th * s->h.out_step;
-        t.c = job->out + ((b->n * f->out_all + b->g * f->out_c + channel) * f->out_plane +
-                          (od * f->out_h + oh) * f->out_w + s->w.out_first + b->w0 + strip->at) *
-                             f->size;
+        const int64_t at = ((b->n * f->out_all + b->g * f->out_c + channel) * f->out_plane +
+                            (od * f->out_h + oh) * f->out_w + s->w.out_first + b->w0 + strip->at) *
+                           f->size;
+        t.c = job->out + at;
         t.c_row = f->out_plane;
         t.add = add;
+        if (is_last && job->residual) t.residual = job->residual + at;
+        t.clamps = is_last && f->p->activation != CONVOP_ACTIVATION_NONE;
+        t.high = cvp_conv_high(f->p);
         cvp_tile_run(f->kernels, &t, rows, strip->columns);
         return;
     }
@@ -94,7 +99,7 @@ static void compute_tile(const struct implicit_first_job *job, const struct impl
     t.c = side;
     t.c_row = f->columns;
     cvp_tile_run(f->kernels, &t, rows, vectors * f->kernels->lanes);
-    cvp_conv_implicit_first_put(f, b, strip, channel, rows, side, add, job->out);
+    cvp_conv_implicit_first_put(job, b, strip, channel, rows, side, add, is_last);
 }
 
 /* ---- a block ------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "src/common/size.h"
+#include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/cpu/implicit_first.h"
 #include "src/operator/convolution/cpu/window.h"
 
@@ -133,11 +134,20 @@ void cvp_conv_implicit_first_gather(const struct implicit_first *f,
 
 /* ---- the output ---------------------------------------------------------------------------- */
 
-void cvp_conv_implicit_first_put(const struct implicit_first *f,
+/* What follows the sum, for n pixels of some channels; forward, pixels lie side by side. */
+static void finish_rows(const struct implicit_first_job *job, char *to, int rows, int64_t n)
+{
+    const struct implicit_first *f = job->f;
+    for (int i = 0; i < rows; i++, to += f->out_plane * f->size)
+        cvp_conv_finish_line(f->p, n, to, job->residual ? job->residual + (to - job->out) : NULL);
+}
+
+void cvp_conv_implicit_first_put(const struct implicit_first_job *job,
                                  const struct implicit_first_block *b,
                                  const struct implicit_first_strip *strip, int64_t channel,
-                                 int rows, const void *tile, int add, char *out)
+                                 int rows, const void *tile, int add, int is_last)
 {
+    const struct implicit_first *f = job->f;
     const struct stencil *s = &b->s;
     const int64_t od = s->d.out_first + b->td * s->d.out_step;
     const int64_t width = b->w1 - b->w0, wrap = f->is_flat ? f->pitch : width;
@@ -149,12 +159,13 @@ void cvp_conv_implicit_first_put(const struct implicit_first *f,
         if (n > 0 && th < b->h1) {
             const int64_t oh = s->h.out_first + th * s->h.out_step;
             const int64_t ow = s->w.out_first + (b->w0 + w) * s->w.out_step;
-            char *to = out + ((b->n * f->out_all + b->g * f->out_c + channel) * f->out_plane +
-                              (od * f->out_h + oh) * f->out_w + ow) *
-                                 f->size;
+            char *to = job->out + ((b->n * f->out_all + b->g * f->out_c + channel) * f->out_plane +
+                                   (od * f->out_h + oh) * f->out_w + ow) *
+                                      f->size;
             (f->size == 8 ? put_rows_f64 : put_rows_f32)(to, f->out_plane, s->w.out_step,
                                                          (const char *)tile + done * f->size,
                                                          f->columns, rows, n, add);
+            if (is_last && cvp_conv_has_epilogue(f->p)) finish_rows(job, to, rows, n);
         }
         const int64_t step = cvp_min_i64(left, wrap - w);
         done += step;

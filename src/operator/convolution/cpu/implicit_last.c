@@ -11,6 +11,7 @@
 #include "src/common/size.h"
 #include "src/common/stage.h"
 #include "src/engine/parallel.h"
+#include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/cpu/implicit.h"
 #include "src/operator/convolution/cpu/window.h"
 #include "src/operator/copy.h"
@@ -19,7 +20,7 @@
 
 struct job {
     const struct implicit_last *l;
-    const char *in, *panels, *bias;
+    const char *in, *panels, *bias, *residual;
     char *out, *lanes;
 };
 
@@ -113,8 +114,9 @@ static int64_t list_runs(const struct implicit_last *l, const struct block *b, i
     return n;
 }
 
-/* Pixels that no tap reaches: the bias alone, or zeros. */
-static void fill_row(const struct cvp_tile_args *t, int64_t size, int64_t pixels, int columns)
+/* Pixels that no tap reaches: the bias alone, or zeros, and what follows. */
+static void fill_row(const convop_conv_problem *p, const struct cvp_tile_args *t, int64_t size,
+                     int64_t pixels, int columns)
 {
     for (int64_t i = 0; i < pixels; i++) {
         char *c = (char *)t->c + i * t->c_row * size;
@@ -124,6 +126,10 @@ static void fill_row(const struct cvp_tile_args *t, int64_t size, int64_t pixels
                 ((double *)(void *)c)[j] += ((const double *)t->column_bias)[j];
             else
                 ((float *)(void *)c)[j] += ((const float *)t->column_bias)[j];
+        if (cvp_conv_has_epilogue(p))
+            cvp_conv_finish_line(p, columns, c,
+                                 t->residual ? (const char *)t->residual + i * t->c_row * size
+                                             : NULL);
     }
 }
 
@@ -140,21 +146,25 @@ static void compute_panel(const struct job *job, const struct block *b, int64_t 
                               .a_col = 1,
                               .b_row = l->columns,
                               .c_row = s->w.out_step * l->out_all,
-                              .add = l->p->add};
+                              .add = l->p->add,
+                              .clamps = l->p->activation != CONVOP_ACTIVATION_NONE,
+                              .high = cvp_conv_high(l->p)};
     if (job->bias) t.column_bias = job->bias + (b->g * l->out_c + c) * l->size;
     const int64_t od = s->d.out_first + b->td * s->d.out_step;
     for (int64_t th = b->h0; th < b->h1; th++) {
         t.num_runs = list_runs(l, b, th, weights);
         const int64_t oh = s->h.out_first + th * s->h.out_step;
         const int64_t ow = s->w.out_first + b->w0 * s->w.out_step;
-        t.c =
-            job->out + (b->n * l->out_image + ((od * l->out_h + oh) * l->out_w + ow) * l->out_all +
-                        b->g * l->out_c + c) *
-                           l->size;
+        const int64_t at =
+            (b->n * l->out_image + ((od * l->out_h + oh) * l->out_w + ow) * l->out_all +
+             b->g * l->out_c + c) *
+            l->size;
+        t.c = job->out + at;
+        if (job->residual) t.residual = job->residual + at;
         if (t.num_runs > 0)
             cvp_tile_run_rows(l->kernels, &t, count, columns);
         else
-            fill_row(&t, l->size, count, columns);
+            fill_row(l->p, &t, l->size, count, columns);
     }
 }
 
@@ -227,6 +237,7 @@ convop_status cvp_conv_implicit_last_run(const convop_conv_problem *p,
                       .out = t->out,
                       .panels = t->packed ? t->packed : workspace,
                       .bias = t->bias,
+                      .residual = p->residual ? t->residual : NULL,
                       .lanes = bias + l.bias_bytes};
     if (t->bias && p->bias_stride != 1) {
         cvp_copy_strided(context, 1, &p->oc, bias, &(int64_t){1}, p->dtype, t->bias,

@@ -3,6 +3,7 @@
  * output. */
 #include "src/engine/parallel.h"
 #include "src/operator/convolution/cpu/estimate.h"
+#include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/cpu/window.h"
 #include "src/operator/convolution/impl.h"
 
@@ -18,6 +19,12 @@ static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
     (void)p;
     (void)why;
+    return 1;
+}
+
+static int fuses(const convop_conv_problem *p)
+{
+    (void)p;
     return 1;
 }
 
@@ -85,6 +92,7 @@ static double estimate(const convop_conv_problem *p)
         .applicable = applicable,                                                                  \
         .run = run_row,                                                                            \
         .estimate = estimate,                                                                      \
+        .fuses = fuses,                                                                            \
     }
 
 REFERENCE(cvp_conv_reference_fwd, CONVOP_FWD, run_fwd);

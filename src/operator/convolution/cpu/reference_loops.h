@@ -8,7 +8,9 @@ static void NAME(fwd)(void *arg, int lane, int64_t begin, int64_t end)
     const convop_conv_problem *p = job->p;
     const T *src = job->t->src, *weights = job->t->weights, *bias = job->t->bias;
     T *dst = job->t->out;
-    const convop_conv_strides ss = p->src, ws = p->weights, ds = p->dst;
+    const T *residual = p->residual ? job->t->residual : NULL;
+    const double high = cvp_conv_high(p);
+    const convop_conv_strides ss = p->src, ws = p->weights, ds = p->dst, rs = p->residual_strides;
     int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
 
     for (int64_t i = begin; i < end; i++) {
@@ -33,7 +35,13 @@ static void NAME(fwd)(void *arg, int lane, int64_t begin, int64_t end)
                                      (h0 + kh * p->dh) * ss.h + (w0 + kw * p->dw) * ss.w]) *
                             LOAD(weights[oc * ws.n + c * ws.c + kd * ws.d + kh * ws.h + kw * ws.w]);
         T *to = dst + n * ds.n + oc * ds.c + od * ds.d + oh * ds.h + ow * ds.w;
-        *to = STORE(p->add ? LOAD(*to) + sum : sum);
+        if (p->add) sum += LOAD(*to);
+        if (residual) {
+            /* Rounded as by an operator of its own; 16-bit types once, at the end. */
+            if (sizeof(T) > 2) sum = LOAD(STORE(sum));
+            sum += LOAD(residual[n * rs.n + oc * rs.c + od * rs.d + oh * rs.h + ow * rs.w]);
+        }
+        *to = STORE(p->activation ? CVP_CLAMP(sum, high) : sum);
     }
 }
 

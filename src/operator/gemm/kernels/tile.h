@@ -57,6 +57,15 @@
 #define CVP_IN_REGISTER(v) ((void)(v))
 #endif
 
+/* A vector between 0 and high, lane by lane. NaN, and the sign of 0, stay. */
+#define CVP_CLAMP_VECTOR(x, high)                                                                  \
+    __extension__({                                                                                \
+        __typeof__(x) clamped_ = (x), zero_ = {0};                                                 \
+        __typeof__((x) < (x)) below_ = clamped_<zero_, above_ = clamped_>(high);                   \
+        (__typeof__(x))(((__typeof__(below_))clamped_ & ~(below_ | above_)) |                      \
+                        ((__typeof__(below_))(high)&above_));                                      \
+    })
+
 #define CVP_INLINE static inline __attribute__((always_inline))
 
 #endif

@@ -7,6 +7,16 @@
 typedef SCALAR LOOSE
     __attribute__((vector_size(CVP_VECTOR_BYTES), aligned(sizeof(SCALAR)), may_alias));
 
+CVP_INLINE void NAME(add_rows)(const int rows, const int vectors, LOOSE (*sum)[CVP_TILE_VECTORS],
+                               const SCALAR *from, int64_t step)
+{
+    CVP_UNROLL for (int i = 0; i < rows; i++, from += step)
+    {
+        CVP_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] +=
+            *(const LOOSE *)(from + v * LANES);
+    }
+}
+
 CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int by_table,
                            const struct cvp_tile_args *t)
 {
@@ -61,16 +71,19 @@ CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int by_table
     }
     SCALAR *c = t->c;
     const int64_t c_row = t->c_row;
-    if (t->add) {
-        CVP_UNROLL for (int i = 0; i < rows; i++, c += c_row)
+    if (t->add) NAME(add_rows)(rows, vectors, sum, c, c_row);
+    if (t->residual) NAME(add_rows)(rows, vectors, sum, t->residual, c_row);
+    if (t->clamps) {
+        const LOOSE high = (SCALAR)t->high - (LOOSE){0};
+        CVP_UNROLL for (int i = 0; i < rows; i++)
         {
-            CVP_UNROLL for (int v = 0; v < vectors; v++) * (LOOSE *)(c + v * LANES) += sum[i][v];
+            CVP_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] =
+                CVP_CLAMP_VECTOR(sum[i][v], high);
         }
-    } else {
-        CVP_UNROLL for (int i = 0; i < rows; i++, c += c_row)
-        {
-            CVP_UNROLL for (int v = 0; v < vectors; v++) * (LOOSE *)(c + v * LANES) = sum[i][v];
-        }
+    }
+    CVP_UNROLL for (int i = 0; i < rows; i++, c += c_row)
+    {
+        CVP_UNROLL for (int v = 0; v < vectors; v++) * (LOOSE *)(c + v * LANES) = sum[i][v];
     }
 }
 

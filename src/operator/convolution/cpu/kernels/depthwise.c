@@ -1,6 +1,7 @@
 /* The depthwise kernels of one instruction set: the same source, compiled once for each with its
  * flags and CVP_ISA_SUFFIX, its name in the tables. */
 #include "src/operator/convolution/cpu/depthwise.h"
+#include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/cpu/kernels/lanes.h"
 #include "src/operator/half/kernels/half_vector.h"
 

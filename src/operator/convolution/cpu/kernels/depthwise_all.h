@@ -5,6 +5,7 @@
 #define CHANNELS struct NAME(channels)
 #define EDGE     struct NAME(edge)
 #define EDGES    struct NAME(row)
+#define END      struct NAME(end)
 #define ITEM     struct NAME(item)
 #define LINE     struct NAME(line)
 #define PAIR     struct NAME(pair)
@@ -72,6 +73,7 @@ const struct cvp_dw_kernels PASTE(NAME(cvp_dw), CVP_ISA_SUFFIX) = {
 #undef CHANNELS
 #undef EDGE
 #undef EDGES
+#undef END
 #undef ITEM
 #undef LINE
 #undef PAIR

@@ -50,14 +50,12 @@ static void NAME(plane_rows)(PLANE *p, const struct cvp_dw_job *job, const WAY *
     }
 }
 
-/* Rows [y0, y1) of a plane that no input reaches: bias, or zero. */
+/* Rows [y0, y1) of a plane that no input reaches: bias, or zero, and what follows. */
 static void NAME(empty_rows)(const PLANE *p, const struct cvp_dw_job *job, int64_t y0, int64_t y1)
 {
     for (int64_t y = y0; y < y1; y++)
-        for (int64_t x = 0; x < job->out_w; x++) {
-            STORED *to = p->out + y * p->out_row + x;
-            NAME(set)(to, p->add ? NAME(get)(to) + p->bias : p->bias);
-        }
+        for (int64_t x = 0; x < job->out_w; x += LANES) NAME(put)
+    (p->out + y * p->out_row + x, NAME(all)(p->bias), &p->end, 1, NAME(lanes)(0, job->out_w - x));
 }
 
 /* Which item: counted up, since planes may be so small that divisions would be felt. */
@@ -99,7 +97,8 @@ static void NAME(first)(const struct cvp_dw_job *job, int64_t begin, int64_t end
         z = d->at + z * d->move;
         taps_inside(z, d->tap, d->size, d->taps, &d0, &d1);
 
-        PLANE p = {.add = q->add,
+        const int64_t terms = (job->backward ? of_each : 1) * (d1 > d0 ? d1 - d0 : 0);
+        PLANE p = {.end = NAME(end_of)(job, 1, terms <= 1),
                    .out_row = job->out_stride.h,
                    .in_row = job->in_stride.h,
                    .weights_row = q->kw};
@@ -107,6 +106,7 @@ static void NAME(first)(const struct cvp_dw_job *job, int64_t begin, int64_t end
                 at.z * job->out_stride.d;
         if (job->bias) p.bias = NAME(get)((const STORED *)job->bias + at.c * q->bias_stride);
         if (d0 >= d1) NAME(empty_rows)(&p, job, y0, y1);
+        int64_t term = 0;
         for (int64_t m = 0; m < (job->backward ? of_each : 1); m++)
             for (int64_t i = d0; i < d1; i++) {
                 int64_t from = of_each == 1    ? at.c
@@ -118,7 +118,7 @@ static void NAME(first)(const struct cvp_dw_job *job, int64_t begin, int64_t end
                             ((job->backward ? from : at.c) * q->kd + d->k + i * d->k_step) * taps;
                 NAME(plane_rows)(&p, job, &way, y0, y1);
                 p.bias = 0;
-                p.add = 1;
+                p.end = NAME(end_of)(job, 0, ++term + 1 == terms);
             }
     }
 }

@@ -14,7 +14,7 @@ struct NAME(channels) {
     const STORED *in;
     const SCALAR *weights; /* packed */
     VEC bias;
-    int add;
+    END end;
     MASK mask; /* of the lanes that there are */
     int lanes;
     int64_t offset[LANES]; /* SPREAD: of each lane's input */
@@ -67,7 +67,7 @@ CVP_INLINE void NAME(pixels)(const int n, const int mode, const CHANNELS *c, con
     CVP_UNROLL for (int q = 0; q < n; q++)
     {
         NAME(put)
-        (row + (w->begin + (x + q) * w->step) * c->out_w, sum[q], c->add, mode != WHOLE, c->mask);
+        (row + (w->begin + (x + q) * w->step) * c->out_w, sum[q], &c->end, mode != WHOLE, c->mask);
     }
 }
 
@@ -135,7 +135,7 @@ CVP_INLINE void NAME(patch)(const int k, const int s, const int edge, const int 
             CVP_UNROLL for (int q = 0; q < LAST_PIXELS; q++)
             {
                 if (!edge || q < p->pixels) NAME(put)
-                (p->out + r * c->out_h + q * c->out_w, sum[r][q], c->add, mode != WHOLE, c->mask);
+                (p->out + r * c->out_h + q * c->out_w, sum[r][q], &c->end, mode != WHOLE, c->mask);
             }
         }
     }
@@ -239,7 +239,7 @@ static void NAME(last_rows)(const struct cvp_dw_job *job, CHANNELS *c, const STO
     c->mask = NAME(lanes)(0, left);
     int mode = job->multiplier > 1 ? SPREAD : left < LANES ? SOME : WHOLE;
     c->bias = (VEC){0};
-    c->add = q->add;
+    c->end = NAME(end_of)(job, 1, sums == 1);
     if (job->bias && q->bias_stride == 1)
         c->bias = NAME(load_some)((const STORED *)job->bias + first, c->mask);
     else if (job->bias)
@@ -268,7 +268,7 @@ static void NAME(last_rows)(const struct cvp_dw_job *job, CHANNELS *c, const STO
             NAME(any_rows)(SPREAD, job, c, k, y0, y1);
         }
         c->bias = (VEC){0};
-        c->add = 1;
+        c->end = NAME(end_of)(job, 0, m + 2 == sums);
     }
 }
 

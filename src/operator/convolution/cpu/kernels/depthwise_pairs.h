@@ -41,8 +41,8 @@ CVP_INLINE void NAME(pair)(const int taps0, const int taps1, const int masked, c
     STORED *to = p->out + (h->begin + j * h->step) * p->out_row + 2 * x;
     MASK low = masked ? NAME(lanes)(0, width - 2 * x) : NAME(lanes)(0, LANES);
     MASK high = masked ? NAME(lanes)(0, width - 2 * x - LANES) : low;
-    NAME(put)(to, NAME(zip_low)(a, b), p->add, masked, low);
-    NAME(put)(to + LANES, NAME(zip_high)(a, b), p->add, masked, high);
+    NAME(put)(to, NAME(zip_low)(a, b), &p->end, masked, low);
+    NAME(put)(to + LANES, NAME(zip_high)(a, b), &p->end, masked, high);
 }
 
 CVP_INLINE void NAME(pair_weights)(const PLANE *p, const struct cvp_dw_axis *w, const int taps,

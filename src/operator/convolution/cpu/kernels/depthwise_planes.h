@@ -1,26 +1,52 @@
 /* What computes an NC* plane, and the way for any taps: an output at a time, as a vector. No guard.
  */
 
-/* A plane of out from one of in and the weights of one depth; adds where `add`. */
+/* What a sum goes through before it is stored: it is added to what is there, the residual is added,
+ * it is clamped to [0, high]. */
+enum NAME(step) { NAME(ADD) = 1, NAME(RESIDUAL) = 2, NAME(CLAMP) = 4 };
+
+struct NAME(end) {
+    int steps;
+    int64_t residual; /* bytes from out to it: it lies as out does */
+    SCALAR high;
+};
+
+/* Of the term of a sum which may be its first, its last, or both. */
+static END NAME(end_of)(const struct cvp_dw_job *job, int is_first, int is_last)
+{
+    const convop_conv_problem *q = job->p;
+    END e = {.steps = q->add || !is_first ? NAME(ADD) : 0, .high = (SCALAR)cvp_conv_high(q)};
+    if (is_last && job->residual) {
+        e.steps |= NAME(RESIDUAL);
+        e.residual = (int64_t)((uintptr_t)job->residual - (uintptr_t)job->out);
+    }
+    if (is_last && q->activation) e.steps |= NAME(CLAMP);
+    return e;
+}
+
+/* A plane of out from one of in and the weights of one depth. */
 struct NAME(plane) {
     STORED *out;
     const STORED *in, *weights;
     SCALAR bias;
-    int add;
+    END end;
     int64_t out_row, in_row, weights_row;
     const struct cvp_dw_axis *h, *w;
     int64_t j0, j1; /* of h */
 };
 
-CVP_INLINE void NAME(put)(STORED *to, VEC v, int add, const int masked, MASK m)
+CVP_INLINE void NAME(put)(STORED *to, VEC v, const END *end, const int masked, MASK m)
 {
-    if (masked) {
-        if (add) v += NAME(load_some)(to, m);
-        NAME(store_some)(to, m, v);
-    } else {
-        if (add) v += NAME(load)(to);
-        NAME(store)(to, v);
+    if (end->steps) {
+        const STORED *r = (const STORED *)((uintptr_t)to + (uintptr_t)end->residual);
+        if (end->steps & NAME(ADD)) v += masked ? NAME(load_some)(to, m) : NAME(load)(to);
+        if (end->steps & NAME(RESIDUAL)) v += masked ? NAME(load_some)(r, m) : NAME(load)(r);
+        if (end->steps & NAME(CLAMP)) v = CVP_CLAMP_VECTOR(v, NAME(all)(end->high));
     }
+    if (masked)
+        NAME(store_some)(to, m, v);
+    else
+        NAME(store)(to, v);
 }
 
 /* 1 if all taps of all lanes from x on are inside. */
@@ -72,13 +98,13 @@ static void NAME(any)(const PLANE *p)
             VEC v = NAME(is_whole)(w, x) ? NAME(taps)(p, j, i0, i1, x, 0)
                                          : NAME(taps)(p, j, i0, i1, x, 1);
             if (w->step == 1 && x + LANES <= w->count)
-                NAME(put)(out + x, v, p->add, 0, NAME(lanes)(0, LANES));
+                NAME(put)(out + x, v, &p->end, 0, NAME(lanes)(0, LANES));
             else if (w->step == 1)
-                NAME(put)(out + x, v, p->add, 1, NAME(lanes)(0, w->count - x));
+                NAME(put)(out + x, v, &p->end, 1, NAME(lanes)(0, w->count - x));
             else
-                for (int64_t l = 0; l < LANES && x + l < w->count; l++) {
+                for (int64_t l = 0; l < LANES && x + l < w->count; l++) { /* backward */
                     STORED *to = out + (x + l) * w->step;
-                    NAME(set)(to, p->add ? NAME(get)(to) + v[l] : v[l]);
+                    NAME(set)(to, p->end.steps & NAME(ADD) ? NAME(get)(to) + v[l] : v[l]);
                 }
         }
     }

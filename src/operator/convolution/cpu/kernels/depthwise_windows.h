@@ -24,7 +24,7 @@ CVP_INLINE void NAME(window)(const int k, const int s, const int masked, const P
     MASK m = masked ? e->store : NAME(lanes)(0, LANES);
     CVP_UNROLL for (int r = 0; r < ROWS; r++)
     {
-        if (r < rows) NAME(put)(out + r * p->out_row, sum[r], p->add, masked, m);
+        if (r < rows) NAME(put)(out + r * p->out_row, sum[r], &p->end, masked, m);
     }
 }
 
