@@ -56,7 +56,7 @@ int ops_rows(const char *problem, int json)
         return CLI_USAGE;
     }
     struct query q;
-    query_make(&d, FWD_B, F32, NCHW, &q);
+    query_make(&d, &(struct post_ops){ADD_NOTHING, CONVOP_ACTIVATION_NONE}, FWD_B, F32, NCHW, &q);
     if (json)
         printf("[");
     else

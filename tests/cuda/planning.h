@@ -43,7 +43,8 @@ static inline convop_status make_problem(const struct descriptor *d, enum direct
 {
     struct query q;
     const convop_context *context;
-    query_make(d, direction, type, tag, &q);
+    query_make(d, &(struct post_ops){ADD_NOTHING, CONVOP_ACTIVATION_NONE}, direction, type, tag,
+               &q);
     const struct conv_tensors t = {.src = &q.src, .weights = &q.weights, .dst = &q.dst};
     convop_shape src = cvp_conv_shape_of(&q.src), dst = cvp_conv_shape_of(&q.dst);
     convop_status status = cvp_context_get(NULL, &context);

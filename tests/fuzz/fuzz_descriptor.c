@@ -43,7 +43,7 @@ static void check_problem(const struct problem *p)
     FUZZ_CHECK(s->lacks || (s->types.count >= 1 && s->tags.count >= 1));
     for (int t = 0; t < s->tags.count && !s->lacks; t++) {
         struct query q;
-        query_make(d, (enum direction)s->directions.at[0], (enum type)s->types.at[0],
+        query_make(d, &s->post_ops, (enum direction)s->directions.at[0], (enum type)s->types.at[0],
                    (enum tag)s->tags.at[t], &q);
         FUZZ_CHECK(q.src.ndim == d->ndim + 2 && q.params.kernel.len == d->ndim);
     }

@@ -38,6 +38,22 @@ class Bench(Case):
         cases = {(r["problem"], r["dir"], r["dt"], r["tag"]) for r in rows if r["ok"]}
         self.assertEqual(len(cases), len(SMALL) * 6 * 4 * 2, "a row that ran for each case")
 
+    def test_post_ops(self):
+        for post_ops in ("sum", "add", "relu", "clip:0:6", "sum+clip:0:6", "add+relu"):
+            rows = self.bench("--impl=all", f"--attr-post-ops={post_ops}", "--dir=FWD_B,FWD_D",
+                              "--dt=f32,f64,f16,bf16", "--tag=nchw,nhwc", *SMALL[:3])
+            rows += self.bench("--prepared", f"--attr-post-ops={post_ops}", *SMALL[:3])
+            for row in rows:
+                self.assertEqual(row["post_ops"], post_ops)
+                if row["outcome"] != "skipped":
+                    self.assertIs(row["ok"], True, row)
+        done = convop("bench", "--attr-post-ops=relu", "--json", "--dir=BWD_D", SMALL[0])
+        self.assertIn("forward only", json.loads(done.stdout)["why"])
+        self.assertIn("clip:0:6", self.run_bad(2, "bench", "--attr-post-ops=gelu", SMALL[0]))
+        self.assertIn("runs", self.run_ok("explain", "--attr-post-ops=add+relu", SMALL[0]))
+        done = convop("bench", "--attr-post-ops=add+relu", SMALL[0], CONVOP_VERBOSE="1")
+        self.assertIn(",+residual+relu,", done.stderr)
+
     def test_rows_that_do_not_apply_say_why(self):
         rows = {r["impl"]: r for r in self.bench("--impl=all", SMALL[0])}
         self.assertEqual(rows["depthwise"]["outcome"], "skipped")

@@ -143,6 +143,11 @@ static void run_case(struct bench *b, struct bench_case *c)
         report_refusal(b, c, CONVOP_E_UNSUPPORTED, "", "only the forward directions are prepared");
         return;
     }
+    if (post_ops_name(&s->post_ops)[0] && library_direction(c->direction) != CONVOP_FWD) {
+        report_refusal(b, c, CONVOP_E_UNSUPPORTED, "",
+                       "what follows a convolution is forward only");
+        return;
+    }
     convop_status status = case_create(c, why, sizeof why);
     if (status != CONVOP_OK) {
         report_refusal(b, c, status, "", why);

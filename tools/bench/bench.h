@@ -27,7 +27,7 @@ double half_value(enum type type, uint16_t bits);
 
 /* ---- one case: a problem in one direction, type and layout --------------------------------- */
 
-enum operand { SRC, WEI, BIA, DST, NUM_OPERANDS };
+enum operand { SRC, WEI, BIA, DST, ADDEND, NUM_OPERANDS };
 
 /* Bytes before and behind a tensor that must stay as they are. */
 #define GUARD      64
@@ -50,7 +50,7 @@ struct bench_case {
     enum direction direction;
     enum type type;
     enum tag tag;
-    struct tensor tensor[NUM_OPERANDS]; /* or gradients by them; BIA is empty where there is none */
+    struct tensor tensor[NUM_OPERANDS]; /* or gradients by them; empty where there is none */
     struct query query;
     convop_exec exec;
     convop_instance *instance; /* prepared, for the settings and weights as they are; or NULL */
@@ -62,6 +62,7 @@ struct bench_case {
 convop_status case_create(struct bench_case *c, char *why, size_t size);
 void case_destroy(struct bench_case *c);
 int case_writes(const struct bench_case *c, enum operand operand);
+int case_reads(const struct bench_case *c, enum operand operand);
 int case_has_bias(const struct bench_case *c);
 
 /* Elements by their place in memory. */

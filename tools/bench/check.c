@@ -33,7 +33,7 @@ static void free_reference(struct reference *r)
     for (int o = 0; o < NUM_OPERANDS; o++) free(r->at[o]);
 }
 
-/* What the inputs were before the call, zeros for the outputs. 0: no memory. */
+/* What was read was before the call, zeros for what was not. 0: no memory. */
 static int make_reference(const struct bench_case *c, struct reference *r)
 {
     *r = (struct reference){.problem = &c->problem->descriptor, .direction = c->direction};
@@ -42,7 +42,7 @@ static int make_reference(const struct bench_case *c, struct reference *r)
         if (!t->block) continue;
         r->at[o] = calloc((size_t)t->elements + 1, sizeof(double));
         if (!r->at[o]) return free_reference(r), 0;
-        for (int64_t i = 0; !case_writes(c, o) && i < t->elements; i++)
+        for (int64_t i = 0; case_reads(c, o) && i < t->elements; i++)
             r->at[o][i] = case_exact(c, o, offset_of(t, i));
     }
     return 1;
@@ -120,6 +120,18 @@ static void compute(const struct reference *r)
     if (r->at[BIA]) add_bias(r, out_size);
 }
 
+/* What follows the sum; dst itself was there from the begin. */
+static void finish(const struct bench_case *c, const struct reference *r)
+{
+    const int activation = c->problem->settings.post_ops.activation;
+    const double high = activation == CONVOP_ACTIVATION_RELU6 ? 6 : (double)INFINITY;
+    for (int64_t i = 0; i < c->tensor[DST].elements && case_writes(c, DST); i++) {
+        double *dst = &r->at[DST][i];
+        if (r->at[ADDEND]) *dst += r->at[ADDEND][i];
+        if (activation) *dst = fmin(fmax(*dst, 0), high);
+    }
+}
+
 static void round_outputs(const struct bench_case *c, const struct reference *r)
 {
     if (c->type != F16 && c->type != BF16) return;
@@ -133,7 +145,8 @@ static void round_outputs(const struct bench_case *c, const struct reference *r)
 static const char *operand_name(const struct bench_case *c, enum operand o)
 {
     static const char *const names[2][NUM_OPERANDS] = {
-        {"src", "weights", "bias", "dst"}, {"diff_src", "diff_weights", "diff_bias", "diff_dst"}};
+        {"src", "weights", "bias", "dst", "residual"},
+        {"diff_src", "diff_weights", "diff_bias", "diff_dst"}};
     return names[c->direction == BWD_D || c->direction == BWD_W || c->direction == BWD_WB][o];
 }
 
@@ -184,6 +197,7 @@ int case_check(const struct bench_case *c, char *why, size_t size)
         return -1;
     }
     compute(&r);
+    finish(c, &r);
     round_outputs(c, &r);
     int equal = 1;
     for (int o = 0; o < NUM_OPERANDS && equal; o++)

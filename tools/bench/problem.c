@@ -22,6 +22,19 @@ int case_writes(const struct bench_case *c, enum operand operand)
     }
 }
 
+/* dst may be both. */
+int case_reads(const struct bench_case *c, enum operand operand)
+{
+    return !case_writes(c, operand) ||
+           (operand == DST && c->problem->settings.post_ops.addend == ADD_DST);
+}
+
+static int is_absent(const struct bench_case *c, enum operand operand)
+{
+    return (operand == BIA && !case_has_bias(c)) ||
+           (operand == ADDEND && c->problem->settings.post_ops.addend != ADD_TENSOR);
+}
+
 /* ---- shapes -------------------------------------------------------------------------------- */
 
 static int shape_of(const struct bench_case *c, enum operand operand, int64_t shape[5])
@@ -32,10 +45,11 @@ static int shape_of(const struct bench_case *c, enum operand operand, int64_t sh
         return 1;
     }
     shape[0] = operand == WEI ? p->oc : p->mb;
-    shape[1] = operand == SRC ? p->ic : operand == DST ? p->oc : p->ic / p->g;
+    const int is_dst = operand == DST || operand == ADDEND;
+    shape[1] = operand == SRC ? p->ic : is_dst ? p->oc : p->ic / p->g;
     for (int i = 0; i < p->ndim; i++) {
         const struct axis *a = &p->axis[3 - p->ndim + i];
-        shape[2 + i] = operand == SRC ? a->i : operand == DST ? a->o : a->k;
+        shape[2 + i] = operand == SRC ? a->i : is_dst ? a->o : a->k;
     }
     return 2 + p->ndim;
 }
@@ -136,7 +150,7 @@ void case_fill_exact(struct bench_case *c)
         struct tensor *t = &c->tensor[o];
         if (!t->block) continue;
         for (int64_t i = 0; i < t->elements; i++)
-            put(c, t, i, case_writes(c, o) ? (double)NAN : case_exact(c, o, i));
+            put(c, t, i, case_reads(c, o) ? case_exact(c, o, i) : (double)NAN);
     }
 }
 
@@ -144,7 +158,7 @@ void case_fill_real(struct bench_case *c)
 {
     for (int o = 0; o < NUM_OPERANDS; o++) {
         struct tensor *t = &c->tensor[o];
-        if (!t->block || case_writes(c, o)) continue;
+        if (!t->block || !case_reads(c, o)) continue;
         for (int64_t i = 0; i < t->elements; i++)
             put(c, t, i, (double)(mix((uint64_t)i * 4 + (uint64_t)o) >> 11) * 0x1p-52 - 1);
     }
@@ -164,7 +178,7 @@ convop_status case_create(struct bench_case *c, char *why, size_t size)
     int fits = 1;
     for (int i = 0; i < NUM_OPERANDS; i++) c->tensor[i] = (struct tensor){.block = NULL};
     for (int i = 0; i < NUM_OPERANDS && fits; i++) {
-        if (i == BIA && !case_has_bias(c)) continue;
+        if (is_absent(c, i)) continue;
         fits = lay_out(c, i, &c->tensor[i]);
         if (!fits) break;
         reference = c->problem->settings.mode & MODE_CHECK ? 8 * (size_t)c->tensor[i].elements : 0;
@@ -173,7 +187,7 @@ convop_status case_create(struct bench_case *c, char *why, size_t size)
     fits = fits && fits_machine(total);
     for (int i = 0; i < NUM_OPERANDS && fits; i++) {
         struct tensor *t = &c->tensor[i];
-        if (i == BIA && !case_has_bias(c)) continue;
+        if (is_absent(c, i)) continue;
         size_t block = (t->bytes + GUARD - 1) / GUARD * GUARD + 2 * GUARD;
         t->block = aligned_alloc(GUARD, block);
         fits = t->block != NULL;
@@ -186,7 +200,8 @@ convop_status case_create(struct bench_case *c, char *why, size_t size)
         snprintf(why, size, "the tensors do not fit into memory");
         return CONVOP_E_NO_MEMORY;
     }
-    query_make(&c->problem->descriptor, c->direction, c->type, c->tag, &c->query);
+    query_make(&c->problem->descriptor, &c->problem->settings.post_ops, c->direction, c->type,
+               c->tag, &c->query);
     choose_fill(c);
     return CONVOP_OK;
 }

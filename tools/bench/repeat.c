@@ -26,6 +26,8 @@ void repeat_command(FILE *out, const struct bench_case *c, const struct result *
                                    : "CP",
             direction_name(c->direction), type_name(c->type), tag_name(c->tag));
     if (s->threads) fprintf(out, " --threads=%d", s->threads);
+    if (post_ops_name(&s->post_ops)[0])
+        fprintf(out, " --attr-post-ops=%s", post_ops_name(&s->post_ops));
     if (s->prepared) fputs(" --prepared", out);
     /* A row that was chosen without being named is named, so that the same one runs. */
     const char *impl = r->impl[0] ? r->impl : s->impl;

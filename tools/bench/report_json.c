@@ -73,6 +73,8 @@ void report_json(const struct bench_arguments *a, const struct bench_case *c,
     measured("threads", r->threads);
     json_key("prepared", 0);
     fputs(p->settings.prepared ? "true" : "false", stdout);
+    if (post_ops_name(&p->settings.post_ops)[0])
+        text_member("post_ops", post_ops_name(&p->settings.post_ops));
     if (p->swept[0]) print_swept(p->swept);
     text_member("impl", r->impl[0] ? r->impl : NULL);
     text_member("choice", r->choice ? choice_name(r->choice) : NULL);

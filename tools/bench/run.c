@@ -7,18 +7,36 @@ static DLTensor *view(struct bench_case *c, enum operand o)
     return c->tensor[o].block ? &c->tensor[o].view : NULL;
 }
 
+/* What is added behind the convolution, or NULL. */
+static DLTensor *addend(struct bench_case *c)
+{
+    const enum addend kind = c->problem->settings.post_ops.addend;
+    return kind == ADD_NOTHING ? NULL : view(c, kind == ADD_DST ? DST : ADDEND);
+}
+
+static convop_request forward_request(const struct bench_case *c)
+{
+    return c->problem->settings.post_ops.addend == ADD_DST ? CONVOP_REQ_INPLACE : CONVOP_REQ_WRITE;
+}
+
 convop_status case_prepare(struct bench_case *c)
 {
     convop_instance_destroy(&c->instance);
     if (!c->problem->settings.prepared) return CONVOP_OK;
-    const DLTensor *constants[] = {NULL, view(c, WEI), view(c, BIA)};
-    const DLTensor *inputs[] = {view(c, SRC), NULL, NULL};
+    const struct post_ops *post_ops = &c->problem->settings.post_ops;
+    const int adds = post_ops->addend != ADD_NOTHING;
+    const DLTensor *constants[4] = {NULL}, *inputs[4] = {view(c, SRC), addend(c)};
     DLTensor *outputs[] = {view(c, DST)};
-    convop_status status =
-        convop_instance_create_typed("Convolution", &c->query.params, case_has_bias(c) ? 3 : 2,
-                                     constants, c->exec.context, &c->instance);
+    const convop_request request = forward_request(c);
+    constants[1 + adds] = view(c, WEI);
+    constants[2 + adds] = view(c, BIA);
+    convop_status status = convop_instance_create_typed(
+        adds                   ? "FusedConvolutionAdd"
+        : post_ops->activation ? "FusedConvolution"
+                               : "Convolution",
+        &c->query.params, 2 + adds + case_has_bias(c), constants, c->exec.context, &c->instance);
     if (status != CONVOP_OK) return status;
-    return convop_instance_reshape(c->instance, inputs, outputs, NULL, SIZE_MAX, NULL);
+    return convop_instance_reshape(c->instance, inputs, outputs, &request, SIZE_MAX, NULL);
 }
 
 convop_status case_run(struct bench_case *c)
@@ -32,7 +50,7 @@ convop_status case_run(struct bench_case *c)
     };
     const convop_conv_params *params = &c->query.params;
     if (c->instance) {
-        const DLTensor *inputs[] = {src, NULL, NULL};
+        const DLTensor *inputs[] = {src, addend(c), NULL, NULL};
         return convop_instance_run(c->instance, inputs, &dst, &c->exec);
     }
     switch (c->direction) {
@@ -44,7 +62,10 @@ convop_status case_run(struct bench_case *c)
         return convop_conv_backward(params, dst, src, NULL, NULL, weights, bias, requests,
                                     &c->exec);
     default:
-        return convop_conv_forward(params, src, weights, bias, dst, CONVOP_REQ_WRITE, &c->exec);
+        if (!addend(c))
+            return convop_conv_forward(params, src, weights, bias, dst, CONVOP_REQ_WRITE, &c->exec);
+        return convop_conv_forward_add(params, src, weights, bias, addend(c), dst,
+                                       forward_request(c), &c->exec);
     }
 }
 

@@ -11,6 +11,7 @@ enum {
     KEY_TAG,
     KEY_MB,
     KEY_MATCH,
+    KEY_POST_OPS,
     KEY_THREADS,
     KEY_MODE,
     KEY_IMPL,
@@ -31,6 +32,10 @@ static const struct argp_option options[] = {
      0},
     {"mb", KEY_MB, "LIST", 0, "Batch sizes instead of the descriptor's; 0: that one", 0},
     {"match", KEY_MATCH, "REGEX", 0, "Only descriptors with a part that matches", 0},
+    {"attr-post-ops", KEY_POST_OPS, "OPS", 0,
+     "What follows a forward convolution: sum (dst itself is added) or add (another tensor is), "
+     "relu or clip:0:6, or one of each, sum+relu",
+     0},
     {"threads", KEY_THREADS, "N", 0, "Threads, 1 to 4096; 0, the default: as the process is set",
      0},
     {"batch", KEY_BATCH, "FILE", 0, "Descriptors and options from a file", 0},

@@ -96,6 +96,27 @@ size_t type_bytes(enum type type)
     return type_dtype(type).bits / 8u;
 }
 
+static const char *const post_ops_names[3][3] = {
+    [ADD_NOTHING] = {"", "relu", "clip:0:6"},
+    [ADD_DST] = {"sum", "sum+relu", "sum+clip:0:6"},
+    [ADD_TENSOR] = {"add", "add+relu", "add+clip:0:6"},
+};
+
+int find_post_ops(const char *text, struct post_ops *out)
+{
+    for (int i = 0; i < 9; i++) {
+        if (strcasecmp(text, post_ops_names[i / 3][i % 3]) != 0) continue;
+        *out = (struct post_ops){(enum addend)(i / 3), i % 3};
+        return 1;
+    }
+    return 0;
+}
+
+const char *post_ops_name(const struct post_ops *p)
+{
+    return post_ops_names[p->addend][p->activation];
+}
+
 const char *choice_name(int choice)
 {
     static const char *const names[] = {[CONVOP_CHOICE_NONE] = "none",

@@ -26,6 +26,18 @@ int direction_has_bias(enum direction direction);
 DLDataType type_dtype(enum type type);
 size_t type_bytes(enum type type);
 
+/* What follows a forward convolution, as benchdnn's --attr-post-ops names it: something is added,
+ * dst itself (sum) or another tensor (add), then an activation (relu, clip:0:6). */
+enum addend { ADD_NOTHING, ADD_DST, ADD_TENSOR };
+struct post_ops {
+    enum addend addend;
+    int activation; /* convop_conv_activation */
+};
+
+/* "sum+relu" and the like; 0: convop has no such thing. "" is none. */
+int find_post_ops(const char *text, struct post_ops *out);
+const char *post_ops_name(const struct post_ops *post_ops);
+
 /* "cached" and the like, of a convop_conv_choice. */
 const char *choice_name(int choice);
 

@@ -26,6 +26,7 @@ enum option_id {
     OPT_DST_TAG,
     OPT_MB,
     OPT_MATCH,
+    OPT_POST_OPS,
     OPT_THREADS,
     OPT_MODE, /* from here on: of those that run problems */
     OPT_IMPL,
@@ -40,11 +41,22 @@ static const struct {
     const char *name;
     enum option_id option;
 } names[] = {
-    {"dir", OPT_DIR},           {"dt", OPT_DT},           {"tag", OPT_TAG},
-    {"stag", OPT_SRC_TAG},      {"dtag", OPT_DST_TAG},    {"mb", OPT_MB},
-    {"match", OPT_MATCH},       {"threads", OPT_THREADS}, {"mode", OPT_MODE},
-    {"impl", OPT_IMPL},         {"repeat", OPT_REPEAT},   {"min-time", OPT_MIN_TIME},
-    {"prepared", OPT_PREPARED}, {"cfg", OPT_DT},          {"fix-times-per-prb", OPT_REPEAT},
+    {"dir", OPT_DIR},
+    {"dt", OPT_DT},
+    {"tag", OPT_TAG},
+    {"stag", OPT_SRC_TAG},
+    {"dtag", OPT_DST_TAG},
+    {"mb", OPT_MB},
+    {"match", OPT_MATCH},
+    {"threads", OPT_THREADS},
+    {"mode", OPT_MODE},
+    {"impl", OPT_IMPL},
+    {"repeat", OPT_REPEAT},
+    {"min-time", OPT_MIN_TIME},
+    {"prepared", OPT_PREPARED},
+    {"cfg", OPT_DT},
+    {"fix-times-per-prb", OPT_REPEAT},
+    {"attr-post-ops", OPT_POST_OPS},
 };
 
 /* What other options say where they ask for nothing that convop does not do anyway. */
@@ -164,6 +176,13 @@ static int read_match(const struct reading *r, struct settings *s)
     return !r->value[0] || s->match || problems_no_memory(r->error);
 }
 
+static int read_post_ops(const struct reading *r, struct settings *s)
+{
+    if (find_post_ops(r->value, &s->post_ops)) return 1;
+    if (r->from_batch) return leave_out_word(r, r->value);
+    return refuse_value(r, "sum or add, relu or clip:0:6, or one of each with + between");
+}
+
 static int read_min_time(const struct reading *r, struct settings *s)
 {
     int ms;
@@ -191,6 +210,7 @@ static int read_option(const struct reading *r, enum option_id option, struct se
     case OPT_DST_TAG: return read_list(r, find_side_tag, "", 1, &s->dst_tags);
     case OPT_MB: return read_list(r, find_mb, "0 to 2147483647", 0, &s->mbs);
     case OPT_MATCH: return read_match(r, s);
+    case OPT_POST_OPS: return read_post_ops(r, s);
     case OPT_THREADS:
         return read_number(r->value, 0, 4096, &s->threads) || refuse_value(r, "0 to 4096");
     case OPT_MODE: return read_mode(r->value, &s->mode) || refuse_value(r, "C, P, CP");
@@ -219,6 +239,7 @@ void problems_copy_options(unsigned bits, const struct settings *from, struct se
     COPY(OPT_DST_TAG, dst_tags);
     COPY(OPT_MB, mbs);
     COPY(OPT_MATCH, match);
+    COPY(OPT_POST_OPS, post_ops);
     COPY(OPT_THREADS, threads);
     COPY(OPT_MODE, mode);
     COPY(OPT_IMPL, impl);

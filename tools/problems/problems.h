@@ -3,9 +3,9 @@
  *
  * A batch file is words: options and descriptors, as on the command line. '#' at the begin of a
  * word starts a comment, a backslash at the end of a line joins the words around it, --batch=FILE
- * reads another file, which lies relative to this one; --reset puts dir, dt, tag, mb and match back
- * to their defaults. Options that convop does not have are counted and left out, and so are the
- * values of dt and the tags that it does not have. */
+ * reads another file, which lies relative to this one; --reset puts dir, dt, tag, mb, match and
+ * attr-post-ops back to their defaults. Options that convop does not have are counted and left out,
+ * and so are the values of dt and the tags that it does not have. */
 #ifndef PROBLEMS_PROBLEMS_H
 #define PROBLEMS_PROBLEMS_H
 
@@ -32,7 +32,8 @@ struct settings {
     struct choices mbs;                /* instead of the descriptor's; count 0: that one */
     const char *match;                 /* POSIX extended expression; NULL: all problems */
     const char *lacks; /* why there is no type or no tag left to run it in; NULL: there is */
-    int threads;       /* 0: as the process is set */
+    struct post_ops post_ops;
+    int threads; /* 0: as the process is set */
 
     /* Of bench alone. */
     unsigned mode;
@@ -85,8 +86,8 @@ struct problem_error {
 };
 
 /* Two children of a command's argp; the input of both is the list. The first takes descriptors,
- * --batch, and the options dir, dt, tag, mb, match and threads; the second mode, impl, repeat,
- * min-time and prepared. A wrong one ends the program with CLI_USAGE. */
+ * --batch, and the options dir, dt, tag, mb, match, attr-post-ops and threads; the second mode,
+ * impl, repeat, min-time and prepared. A wrong one ends the program with CLI_USAGE. */
 extern const struct argp problems_argp, problems_run_argp;
 
 /* For the command's argp: puts what is to be said of descriptors and batch files before the text

@@ -33,8 +33,8 @@ static void describe(DLTensor *t, int64_t *shape, int64_t a, int64_t b, const in
         (DLTensor){.device = {kDLCPU, 0}, .ndim = n + 2, .dtype = type_dtype(type), .shape = shape};
 }
 
-void query_make(const struct descriptor *d, enum direction direction, enum type type, enum tag tag,
-                struct query *q)
+void query_make(const struct descriptor *d, const struct post_ops *post_ops,
+                enum direction direction, enum type type, enum tag tag, struct query *q)
 {
     int64_t i[3], o[3], k[3];
     for (int a = 0; a < d->ndim; a++) {
@@ -44,6 +44,8 @@ void query_make(const struct descriptor *d, enum direction direction, enum type 
         k[a] = axis->k;
     }
     set_params(d, direction, tag, &q->params);
+    q->params.activation = post_ops->activation;
+    q->params.residual = post_ops->addend == ADD_TENSOR;
     describe(&q->src, q->shapes[0], d->mb, d->ic, i, d->ndim, type, tag);
     describe(&q->weights, q->shapes[1], d->oc, d->ic / d->g, k, d->ndim, type, tag);
     describe(&q->dst, q->shapes[2], d->mb, d->oc, o, d->ndim, type, tag);

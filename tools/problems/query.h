@@ -13,7 +13,7 @@ struct query {
 };
 
 /* For convop_conv_explain and convop_conv_tune, with library_direction(direction). */
-void query_make(const struct descriptor *d, enum direction direction, enum type type, enum tag tag,
-                struct query *query);
+void query_make(const struct descriptor *d, const struct post_ops *post_ops,
+                enum direction direction, enum type type, enum tag tag, struct query *query);
 
 #endif

@@ -26,7 +26,7 @@ static void set_case(struct tune_case *c, const struct settings *s, size_t index
     c->tag = (enum tag)s->tags.at[index % tags];
     c->type = (enum type)s->types.at[index / tags % types];
     c->direction = (enum direction)s->directions.at[index / tags / types];
-    query_make(&c->problem->descriptor, c->direction, c->type, c->tag, &c->query);
+    query_make(&c->problem->descriptor, &s->post_ops, c->direction, c->type, c->tag, &c->query);
 }
 
 static int visit_problem(const struct problem *p, int (*visit)(struct tune_case *c, void *user),
