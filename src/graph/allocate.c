@@ -85,7 +85,8 @@ convop_status cvp_executor_allocate_lanes(struct cvp_executor *x)
     if (x->num_lanes > CVP_MAX_SCRATCH_LANES) x->num_lanes = CVP_MAX_SCRATCH_LANES;
     for (int i = 0; i < x->program.num_steps; i++) {
         struct cvp_executor_step *s = &x->steps[i];
-        if (!s->workspace_bytes) continue;
+        /* Those for inference are planned again, and may then want some. */
+        if (!s->workspace_bytes && !x->for_inference) continue;
         s->lane = next;
         next = (next + 1) % x->num_lanes;
         if (x->lanes[s->lane].bytes < s->workspace_bytes)

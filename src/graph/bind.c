@@ -5,6 +5,7 @@
 #include "src/common/status.h"
 #include "src/engine/context.h"
 #include "src/graph/executor_internal.h"
+#include "src/graph/fuse.h"
 #include "src/graph/gradient.h"
 
 /* ---- what the caller says ------------------------------------------------------------------- */
@@ -119,6 +120,8 @@ static convop_status fill(struct cvp_executor *x, const struct cvp_bind_options 
         x->owns_engine = 1;
     }
     CVP_RETURN_IF_ERROR(cvp_program_init(&x->program, x->symbol, scratch->shapes, scratch->types));
+    if (o->for_inference)
+        CVP_RETURN_IF_ERROR(cvp_program_set_constants(&x->program, scratch->is_input));
     CVP_RETURN_IF_ERROR(cvp_program_differentiate(&x->program, scratch->wants));
     CVP_RETURN_IF_ERROR(cvp_memory_plan_init(&x->plan, &x->program, !o->no_reuse));
     CVP_RETURN_IF_ERROR(cvp_executor_set_tensors(x));
@@ -129,26 +132,60 @@ static convop_status fill(struct cvp_executor *x, const struct cvp_bind_options 
     return list_bound(x, scratch->wants, scratch->is_input);
 }
 
-convop_status cvp_executor_bind(struct cvp_symbol *symbol, const struct cvp_bind_options *options,
-                                struct cvp_executor **out)
+static int wants_gradients(const struct cvp_bind_options *o)
+{
+    int wants = o->request != CONVOP_REQ_NULL;
+    for (size_t i = 0; i < o->num_requests; i++) wants |= o->requests[i].request != CONVOP_REQ_NULL;
+    return wants;
+}
+
+/* The symbol that is bound: the caller's, or that one fused. */
+static convop_status take_symbol(struct cvp_symbol *symbol, const struct cvp_bind_options *o,
+                                 struct cvp_symbol **out)
 {
     *out = NULL;
     if (symbol->num_outputs == 0)
         return convop_fail(CONVOP_E_INVALID, "executor: the symbol has no output");
-    const size_t entries = (size_t)symbol->num_entries + 1;
+    if (o->for_inference && wants_gradients(o))
+        return convop_fail(CONVOP_E_INVALID,
+                           "executor: gradients are asked for of one that is for inference");
+    if (!o->for_inference || o->no_fuse) {
+        *out = cvp_symbol_retain(symbol);
+        return CONVOP_OK;
+    }
+    unsigned char *is_input = cvp_calloc((size_t)symbol->num_nodes + 1, 1);
+    if (!is_input) return cvp_executor_no_memory("its inputs", (size_t)symbol->num_nodes);
+    for (size_t i = 0; i < o->num_inputs; i++) {
+        const int node = o->inputs[i].name ? cvp_symbol_find(symbol, o->inputs[i].name) : -1;
+        if (node >= 0) is_input[node] = 1;
+    }
+    convop_status status = cvp_symbol_fuse(symbol, is_input, out);
+    cvp_free(is_input);
+    return status;
+}
+
+convop_status cvp_executor_bind(struct cvp_symbol *symbol, const struct cvp_bind_options *options,
+                                struct cvp_executor **out)
+{
+    struct cvp_symbol *bound;
+    *out = NULL;
+    CVP_RETURN_IF_ERROR(take_symbol(symbol, options, &bound));
+    const size_t entries = (size_t)bound->num_entries + 1;
     struct cvp_executor *x = cvp_calloc(1, sizeof *x);
     struct scratch s = {
         .shapes = cvp_calloc(entries, sizeof *s.shapes + sizeof *s.types + sizeof *s.wants + 1)};
     if (!x || !s.shapes) {
         cvp_free(x);
         cvp_free(s.shapes);
+        cvp_symbol_release(&bound);
         return cvp_executor_no_memory("its graph", entries * sizeof *s.shapes);
     }
     /* Nodes are no more than entries. */
     s.types = (DLDataType *)(s.shapes + entries);
     s.wants = (struct cvp_want *)(s.types + entries);
     s.is_input = (unsigned char *)(s.wants + entries);
-    x->symbol = cvp_symbol_retain(symbol);
+    x->symbol = bound;
+    x->for_inference = options->for_inference;
     pthread_mutex_init(&x->lock, NULL);
     atomic_init(&x->failed, INT_MAX);
     convop_status status = fill(x, options, &s);

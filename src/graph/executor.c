@@ -48,8 +48,7 @@ convop_status cvp_executor_run_step(void *user)
     return CONVOP_OK;
 }
 
-/* Runs steps [begin, end) and waits for them. */
-static convop_status run(struct cvp_executor *x, int begin, int end, int is_train)
+convop_status cvp_executor_run_steps(struct cvp_executor *x, int begin, int end, int is_train)
 {
     if (cvp_engine_is_inside(x->engine))
         return convop_fail(CONVOP_E_STATE,
@@ -71,7 +70,11 @@ static convop_status run(struct cvp_executor *x, int begin, int end, int is_trai
 convop_status cvp_executor_forward(struct cvp_executor *x, int is_train)
 {
     x->is_trained_forward = 0;
-    CVP_RETURN_IF_ERROR(run(x, 0, x->program.num_forward, is_train != 0));
+    if (x->for_inference && is_train)
+        return convop_fail(CONVOP_E_STATE, "executor: it was bound for inference, not to train");
+    if (x->for_inference && !x->is_fixed) CVP_RETURN_IF_ERROR(cvp_executor_fix(x));
+    CVP_RETURN_IF_ERROR(
+        cvp_executor_run_steps(x, x->program.num_constant, x->program.num_forward, is_train != 0));
     x->is_trained_forward = is_train != 0;
     return CONVOP_OK;
 }
@@ -84,7 +87,12 @@ convop_status cvp_executor_backward(struct cvp_executor *x)
         return convop_fail(CONVOP_E_STATE,
                            "executor: backward needs a forward to train right before it");
     x->is_trained_forward = 0;
-    return run(x, x->program.num_forward, x->program.num_steps, 1);
+    return cvp_executor_run_steps(x, x->program.num_forward, x->program.num_steps, 1);
+}
+
+void cvp_executor_update(struct cvp_executor *x)
+{
+    x->is_fixed = 0;
 }
 
 /* ---- views ---------------------------------------------------------------------------------- */

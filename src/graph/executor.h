@@ -39,6 +39,11 @@ struct cvp_bind_options {
     convop_engine *engine;         /* kept; NULL: one of its own, which runs all tasks in the
                                       caller's thread */
     int no_reuse;                  /* every value has its own memory: to compare with */
+    /* 1: forward() is for inference alone (is_train 0), and variables that are no inputs are
+     * constant: the first forward computes once what follows from them alone, and packs them. There
+     * are no gradients. After writing to them: cvp_executor_update(). */
+    int for_inference;
+    int no_fuse; /* for_inference: leave the symbol as it is (src/graph/fuse.h): to compare with */
 };
 
 /* An argument or an auxiliary state. The tensors are compact and 64-byte aligned; their elements
@@ -92,10 +97,14 @@ void cvp_executor_usage(const struct cvp_executor *x, struct cvp_executor_usage 
 /* Is called after each step with its time; with a threaded engine from its threads. NULL: off. */
 void cvp_executor_set_trace(struct cvp_executor *x, cvp_trace_function *trace, void *user);
 
-/* @return what the operator said, after the name of the node: of several that fail, always the
+/* Constants of an executor for inference were written to: the next forward reads them anew. */
+void cvp_executor_update(struct cvp_executor *x);
+
+/* The first forward of an executor for inference, and that after an update, allocates.
+ * @return what the operator said, after the name of the node: of several that fail, always the
  *         first in the order of the nodes. Outputs, auxiliary states and gradients with request ADD
  *         may then be written in part; the executor is ready for the next forward. STATE if called
- *         from a task of the engine */
+ *         from a task of the engine, or to train with an executor for inference */
 convop_status cvp_executor_forward(struct cvp_executor *x, int is_train);
 
 /* Gradients of the last forward, which must have been to train. Once for each forward: it writes

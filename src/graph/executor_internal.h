@@ -59,7 +59,8 @@ struct cvp_executor {
     struct cvp_bound *bound; /* arguments, then auxiliary states */
     int num_arguments, num_auxiliary;
 
-    int is_trained_forward; /* the last run was a forward to train that succeeded */
+    int for_inference, is_fixed; /* the second: nothing of what follows from constants is open */
+    int is_trained_forward;      /* the last run was a forward to train that succeeded */
     cvp_trace_function *trace;
     void *trace_user;
 
@@ -82,6 +83,12 @@ convop_status cvp_executor_allocate(struct cvp_executor *x);    /* all but scrat
 convop_status cvp_executor_prepare(struct cvp_executor *x);     /* steps, planned */
 convop_status cvp_executor_allocate_lanes(struct cvp_executor *x);
 convop_status cvp_executor_create_tasks(struct cvp_executor *x);
+
+/* Runs steps [begin, end) and waits for them. */
+convop_status cvp_executor_run_steps(struct cvp_executor *x, int begin, int end, int is_train);
+
+/* Computes what follows from constants alone, and plans the other steps with them. */
+convop_status cvp_executor_fix(struct cvp_executor *x);
 
 convop_status cvp_executor_no_memory(const char *what, size_t bytes);
 

@@ -72,7 +72,7 @@ static convop_status create_task(struct cvp_executor *x, int index)
     }
     for (int i = 0; i < step->num_outputs; i++)
         if (step->outputs[i] >= 0) writes[task.num_writes++] = x->vars[step->outputs[i]];
-    if (s->workspace_bytes) writes[task.num_writes++] = x->lanes[s->lane].var;
+    if (s->workspace_bytes || x->for_inference) writes[task.num_writes++] = x->lanes[s->lane].var;
     reads[task.num_reads++] = x->done;
     task.name = x->symbol->nodes[step->node]->name;
     task.run = cvp_executor_run_step;

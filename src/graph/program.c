@@ -36,7 +36,7 @@ convop_status cvp_program_value(struct cvp_program *p, enum cvp_value_kind kind,
         p->values_room = room;
     }
     p->values[p->num_values] =
-        (struct cvp_value){kind, entry, 0, entry < 0 ? 0 : p->values[entry].bytes};
+        (struct cvp_value){kind, entry, 0, 0, entry < 0 ? 0 : p->values[entry].bytes};
     *out = p->num_values++;
     return CONVOP_OK;
 }
@@ -117,6 +117,45 @@ convop_status cvp_program_init(struct cvp_program *p, const struct cvp_symbol *s
     for (int i = 0; i < p->num_ordered; i++)
         if (symbol->nodes[p->order[i]]->op) CVP_RETURN_IF_ERROR(add_forward_step(p, p->order[i]));
     p->num_forward = p->num_steps;
+    return CONVOP_OK;
+}
+
+/* Marks what the step writes. 1: it reads constants alone. */
+static int mark_constants(struct cvp_program *p, const struct cvp_step *step)
+{
+    if (step->op->mutated_inputs) return 0;
+    for (int i = 0; i < step->num_inputs; i++)
+        if (!p->values[step->inputs[i]].is_constant) return 0;
+    /* They keep their places, as outputs do. */
+    for (int i = 0; i < step->num_outputs; i++) {
+        p->values[step->outputs[i]].is_constant = 1;
+        p->values[step->outputs[i]].is_output = 1;
+    }
+    return 1;
+}
+
+convop_status cvp_program_set_constants(struct cvp_program *p, const unsigned char *is_input)
+{
+    for (int i = 0; i < p->num_ordered; i++) {
+        const struct cvp_node *node = p->symbol->nodes[p->order[i]];
+        p->values[node->first_entry].is_constant = !node->op && !is_input[p->order[i]];
+    }
+    for (int i = 0; i < p->num_steps; i++)
+        for (int k = 0; k < p->steps[i].num_inputs; k++)
+            if (p->steps[i].op->mutated_inputs >> k & 1)
+                p->values[p->steps[i].inputs[k]].is_constant = 0;
+    struct cvp_step *others = cvp_malloc(((size_t)p->num_steps + 1) * sizeof *others);
+    if (!others) return no_memory();
+    int num_others = 0;
+    for (int i = 0; i < p->num_steps; i++) {
+        const struct cvp_step step = p->steps[i];
+        if (mark_constants(p, &step))
+            p->steps[p->num_constant++] = step;
+        else
+            others[num_others++] = step;
+    }
+    memcpy(p->steps + p->num_constant, others, (size_t)num_others * sizeof *others);
+    cvp_free(others);
     return CONVOP_OK;
 }
 

@@ -20,6 +20,7 @@ struct cvp_value {
     enum cvp_value_kind kind;
     int entry; /* the entry that it is, or is a gradient by; -1: no output needs it */
     int is_output;
+    int is_constant; /* see cvp_program_set_constants */
     size_t bytes;
 };
 
@@ -45,8 +46,9 @@ struct cvp_program {
     int num_values, values_room;
     struct cvp_step *steps;
     int num_steps, num_forward, steps_room;
-    int *gradients; /* by node: the value that is the gradient by this argument, or -1 */
-    int *heads;     /* by output of the symbol: its gradient, or -1 if none is used */
+    int num_constant; /* the first steps, which read constants alone */
+    int *gradients;   /* by node: the value that is the gradient by this argument, or -1 */
+    int *heads;       /* by output of the symbol: its gradient, or -1 if none is used */
 };
 
 /* 1 if it has memory of its own as long as the executor lives. */
@@ -60,6 +62,9 @@ static inline int cvp_value_is_fixed(const struct cvp_value *value)
  * completed. On failure what is there must still be freed. */
 convop_status cvp_program_init(struct cvp_program *program, const struct cvp_symbol *symbol,
                                const convop_shape *shapes, const DLDataType *types);
+/* For inference: variables that are no inputs, and that no step writes, are constant, and so is
+ * what steps compute from constants alone; these steps become the first. is_input: by node. */
+convop_status cvp_program_set_constants(struct cvp_program *program, const unsigned char *is_input);
 void cvp_program_free(struct cvp_program *program);
 
 /* A new value, in bytes like the entry. */
