@@ -16,6 +16,7 @@ int cli_info(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_explain(int argc, char **argv);
 int cli_tune(int argc, char **argv);
+int cli_plan(int argc, char **argv);
 int cli_cache(int argc, char **argv);
 int cli_im2rec(int argc, char **argv); /* where io/ is built: CLI_HAVE_IO */
 

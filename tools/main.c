@@ -17,6 +17,7 @@ static const struct cli_command commands[] = {
     {"bench", "check and time convolutions", cli_bench},
     {"explain", "say which implementation runs a convolution, and why", cli_explain},
     {"tune", "measure which implementation is the fastest, and keep it", cli_tune},
+    {"plan", "choose engines of cuDNN for a GPU that is not here", cli_plan},
     {"cache", "look after what was measured", cli_cache},
 #ifdef CLI_HAVE_IO
     {"im2rec", "make lists and record files of images", cli_im2rec},

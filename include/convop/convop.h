@@ -8,6 +8,7 @@
 #include "convop/context.h"
 #include "convop/conv_impl.h"
 #include "convop/convolution.h"
+#include "convop/cuda.h"
 #include "convop/engine.h"
 #include "convop/info.h"
 #include "convop/instance.h"

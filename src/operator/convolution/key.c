@@ -102,7 +102,7 @@ static void put_problem(const struct conv_plan *plan, char *text, size_t size)
     cvp_text_put(&t, ",");
     cvp_conv_problem_describe_rest(&p, part, sizeof part);
     cvp_text_put(&t, part);
-    if (plan->terms.constants) cvp_text_put(&t, "+const");
+    if (plan->terms.constants && !cvp_conv_is_on_gpu(&p)) cvp_text_put(&t, "+const");
     if (has_bucket) cvp_text_put(&t, "+bucket");
     cvp_text_put(&t, ",");
     if (!cvp_conv_is_on_gpu(&p)) {

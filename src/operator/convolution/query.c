@@ -76,6 +76,7 @@ static void fill_row(convop_conv_row *to, const struct conv_plan *plan,
     to->estimated_ms = c.estimated_ms;
     to->chosen = row == plan->impl;
     if (!to->chosen) return;
+    to->workspace_bytes = plan->bytes;
     to->choice = plan->choice;
     to->ms = plan->ms;
 }
