@@ -179,7 +179,7 @@ static int read_match(const struct reading *r, struct settings *s)
 static int read_post_ops(const struct reading *r, struct settings *s)
 {
     if (find_post_ops(r->value, &s->post_ops)) return 1;
-    if (r->from_batch) return leave_out_word(r, r->value);
+    if (r->from_batch) return problems_leave_out(r->list, "--attr-post-ops", r->error);
     return refuse_value(r, "sum or add, relu or clip:0:6, or one of each with + between");
 }
 
