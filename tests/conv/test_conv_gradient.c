@@ -56,7 +56,7 @@ static void check_case(uint64_t seed, size_t turn)
     const char *names[16] = {NULL};
     assert_int_equal(convop_set("impl", NULL), CONVOP_OK);
     conv_case_create(&c, seed);
-    size_t rows = 1 + conv_case_row_names(&c, names + 1, 15);
+    size_t rows = 1 + conv_case_row_names(&c, 0, names + 1, 15);
     assert_int_equal(convop_set("impl", names[turn % rows]), CONVOP_OK);
     struct rng r = {seed};
     /* The generator's problem with float64, real numbers and every gradient asked for. */

@@ -164,7 +164,7 @@ struct box *conv_case_output(struct conv_case *c, int output)
     return all[output];
 }
 
-size_t conv_case_row_names(struct conv_case *c, const char **names, size_t most)
+size_t conv_case_row_names(struct conv_case *c, int without_filter, const char **names, size_t most)
 {
     static const convop_conv_direction directions[] = {CONVOP_FWD, CONVOP_BWD_D, CONVOP_BWD_W};
     const DLTensor *tensors[3][3] = {
@@ -183,14 +183,15 @@ size_t conv_case_row_names(struct conv_case *c, const char **names, size_t most)
         }
     }
     for (size_t j = 0; j < n[0] && found < most; j++) {
-        int good = rows[0][j].applicable;
-        for (int i = 1; i < 3; i++) {
-            int there = 0;
+        int is_there[3] = {1}, applies[3] = {rows[0][j].applicable};
+        for (int i = 1; i < 3; i++)
             for (size_t l = 0; l < n[i]; l++)
-                there |= strcmp(rows[i][l].name, rows[0][j].name) == 0 && rows[i][l].applicable;
-            good &= there;
-        }
-        if (good) names[found++] = rows[0][j].name;
+                if (strcmp(rows[i][l].name, rows[0][j].name) == 0) {
+                    is_there[i] = 1;
+                    applies[i] = rows[i][l].applicable;
+                }
+        if (applies[0] && applies[1] && (without_filter ? !is_there[2] : applies[2]))
+            names[found++] = rows[0][j].name;
     }
     return found;
 }

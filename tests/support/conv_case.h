@@ -27,9 +27,11 @@ void conv_case_destroy(struct conv_case *c);
  */
 void conv_case_create_tensors(struct conv_case *c, struct rng *r, int gaps_percent);
 
-/* The names of the rows that compute dst, diff_src and diff_weights, at most `most` of them; the
- * setting "impl" must not name one. */
-size_t conv_case_row_names(struct conv_case *c, const char **names, size_t most);
+/* The names of the rows that compute dst, diff_src and diff_weights, or, without_filter, of those
+ * that compute the first two and are none for the third; at most `most` of them. The setting "impl"
+ * must not name one. */
+size_t conv_case_row_names(struct conv_case *c, int without_filter, const char **names,
+                           size_t most);
 
 /* One line that says what the problem is. */
 void conv_case_print(const struct conv_case *c);

@@ -1,6 +1,6 @@
 /* Tile kernels against loops in float64: every instruction set of this CPU, type, number of rows
- * and of columns, over runs and over a table, with forbidden pages behind every operand and nothing
- * written beside the tile.
+ * and of columns, over runs, over a table and over panels, with forbidden pages behind every
+ * operand and nothing written beside the tile.
  *
  *     CONVOP_SEED=<seed> test_tile     another series */
 #include <math.h>
@@ -51,6 +51,10 @@ static struct numbers numbers_create(const struct cvp_tile_kernels *k, struct rn
     return n;
 }
 
+/* How b lies. */
+enum kind { RUNS, TABLE, PANELS, KINDS };
+static const char *const kind_names[] = {"runs", "table", "panels"};
+
 /* A tile's operands. Run i of a begins at i * a_gap elements, of b at i * b_gap, or by the table.
  */
 struct tile {
@@ -61,12 +65,12 @@ struct tile {
     struct cvp_tile_run runs[MAX_RUNS];
 };
 
-static void create(struct tile *t, const struct cvp_tile_kernels *k, struct rng *r, int by_table)
+static void create(struct tile *t, const struct cvp_tile_kernels *k, struct rng *r, enum kind kind)
 {
     const int64_t wide = (t->columns + k->lanes - 1) / k->lanes * k->lanes;
     struct cvp_tile_args *x = &t->args;
     int64_t most = 0;
-    t->num_runs = by_table ? 1 : rng_int(r, 1, MAX_RUNS);
+    t->num_runs = kind == RUNS ? rng_int(r, 1, MAX_RUNS) : 1;
     for (int i = 0; i < t->num_runs; i++) {
         t->n[i] = rng_int(r, 1, 9);
         most = t->n[i] > most ? t->n[i] : most;
@@ -84,8 +88,16 @@ static void create(struct tile *t, const struct cvp_tile_kernels *k, struct rng 
     t->a_gap = rng_int(r, 0, 5);
     t->b_gap = rng_int(r, 0, 5);
     t->table = NULL;
+    if (kind == PANELS) {
+        static const int64_t nowhere[9]; /* as many as a run has steps */
+        x->is_panels = 1;
+        x->a_row = 1;
+        x->b_row = cvp_tile_columns(k);
+        x->ahead = (const char *)nowhere;
+        x->ahead_table = nowhere;
+    }
     int64_t b_reach = (most - 1) * x->b_row;
-    if (by_table) {
+    if (kind == TABLE) {
         x->b_table = t->table = malloc((size_t)most * sizeof *t->table);
         b_reach = 0;
         for (int64_t p = 0; p < most; p++) {
@@ -138,10 +150,10 @@ static double expected(const struct tile *t, int64_t i, int64_t j)
 }
 
 static void check(const struct cvp_tile_kernels *k, struct rng *r, int rows, int columns,
-                  int by_table)
+                  enum kind kind)
 {
     struct tile t = {.rows = rows, .columns = columns};
-    create(&t, k, r, by_table);
+    create(&t, k, r, kind);
     double *want = malloc((size_t)t.c.count * sizeof *want);
     for (int64_t i = 0; i < t.c.count; i++) {
         const int64_t row = i / t.args.c_row, column = i % t.args.c_row;
@@ -152,8 +164,8 @@ static void check(const struct cvp_tile_kernels *k, struct rng *r, int rows, int
         if (get(&t.c, i) != want[i])
             fail_msg("%d rows, %d columns, %d lanes of %d bytes, %s, add %d: element %lld is %g, "
                      "must be %g",
-                     rows, columns, k->lanes, k->size, by_table ? "table" : "runs", t.args.add,
-                     (long long)i, get(&t.c, i), want[i]);
+                     rows, columns, k->lanes, k->size, kind_names[kind], t.args.add, (long long)i,
+                     get(&t.c, i), want[i]);
     free(want);
     destroy(&t);
 }
@@ -168,7 +180,8 @@ static void all_tiles(void **state)
                 cvp_tile_kernels((enum cvp_float)type, (enum cvp_isa)isa);
             for (int rows = 1; rows <= k->rows; rows++)
                 for (int columns = 1; columns <= cvp_tile_columns(k); columns++)
-                    for (int64_t n = test_scaled(4); n > 0; n--) check(k, &r, rows, columns, n % 2);
+                    for (int64_t n = test_scaled(2 * KINDS); n > 0; n--)
+                        check(k, &r, rows, columns, (enum kind)(n % KINDS));
         }
 }
 

@@ -37,20 +37,26 @@ typedef void cvp_gemm_pack(void *panel, int width, int valid, int64_t k, const v
 
 #define CVP_GEMM_PACK_SLACK 64
 
+#define CVP_GEMM_MAX_WIDTH 32
+
+/* The same from `width` rows that lie anywhere, element (i, p) at rows[i][p]. */
+typedef void cvp_gemm_pack_rows(void *panel, int width, int64_t k, const void *const *rows);
+
 /* Bytes of the largest tile of any set: 14 x 2 vectors of 64 bytes. */
 #define CVP_GEMM_TILE_BYTES (14 * 2 * 64)
 
 struct cvp_gemm_kernels {
     const char *isa;
     enum cvp_float type;
-    int size;              /* bytes of an element */
-    int mr;                /* most rows of a tile */
-    int nr;                /* columns of a full tile: vectors * lanes */
-    int lanes, vectors;    /* elements of a vector; vectors across a full tile */
-    int64_t a_block;       /* rows of a packed at a time at most: a multiple of mr */
-    int64_t b_block;       /* columns of b packed at a time at most: a multiple of nr */
-    cvp_gemm_pack *pack_a; /* any width up to mr */
-    cvp_gemm_pack *pack_b; /* width nr only */
+    int size;                      /* bytes of an element */
+    int mr;                        /* most rows of a tile */
+    int nr;                        /* columns of a full tile: vectors * lanes */
+    int lanes, vectors;            /* elements of a vector; vectors across a full tile */
+    int64_t a_block;               /* rows of a packed at a time at most: a multiple of mr */
+    int64_t b_block;               /* columns of b packed at a time at most: a multiple of nr */
+    cvp_gemm_pack *pack_a;         /* any width up to mr */
+    cvp_gemm_pack *pack_b;         /* width nr only */
+    cvp_gemm_pack_rows *pack_rows; /* any width up to CVP_GEMM_MAX_WIDTH */
     /* [(rows - 1) * vectors + (v - 1)]: rows x (v * lanes), rows 1..mr, v 1..vectors */
     cvp_gemm_tile *const *tiles;
     /* [packs][rows - 1]: rows x nr; those of 0 are not there */

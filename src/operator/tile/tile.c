@@ -25,8 +25,8 @@ void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *
                   int columns)
 {
     const int vectors = (columns + k->lanes - 1) / k->lanes;
-    cvp_tile *tile =
-        (t->b_table ? k->table_tiles : k->tiles)[(rows - 1) * k->vectors + vectors - 1];
+    cvp_tile *const *tiles = t->is_panels ? k->panel_tiles : t->b_table ? k->table_tiles : k->tiles;
+    cvp_tile *tile = tiles[(rows - 1) * k->vectors + vectors - 1];
     if (columns == vectors * k->lanes) {
         tile(t);
         return;

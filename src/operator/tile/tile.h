@@ -30,6 +30,12 @@ struct cvp_tile_args {
     /* Where the rows of b lie anywhere, and there is one run: its b[p * b_row + j] is then
      * b[b_table[p] + j]. NULL: they lie evenly. */
     const int64_t *b_table;
+    /* Both operands are panels: a_row is 1, b_row the columns of the largest tile, and there is one
+     * run. Meanwhile memory that is read next is fetched: step p fetches ahead[ahead_table[p]], in
+     * bytes. What is fetched need not be anyone's memory. */
+    int is_panels;
+    const char *ahead;
+    const int64_t *ahead_table;
     int add;              /* 0: c is only written */
     const void *row_bias; /* one element a row, row_bias_step apart; or NULL */
     int64_t row_bias_step;
@@ -55,14 +61,23 @@ struct cvp_tile_piece {
 typedef void cvp_tile_gather(void *panel, int64_t columns, const void *from, const int64_t *table,
                              int64_t n, const struct cvp_tile_piece *pieces, int num_pieces);
 
+/* The same from planes of pixels, with zeros between pieces that are there:
+ *
+ *     panel[p * columns + to + j] = from < 0 ? 0 : image[p * plane + from + j]
+ *
+ * Pieces follow each other, and cover all columns. */
+typedef void cvp_tile_collect(void *panel, int64_t columns, const void *image, int64_t plane,
+                              int64_t n, const struct cvp_tile_piece *pieces, int num_pieces);
+
 /* The kernels of one instruction set for one type. */
 struct cvp_tile_kernels {
     int size;           /* bytes of an element */
     int rows;           /* of a tile at most */
     int lanes, vectors; /* elements of a vector; vectors across a tile at most */
     /* [(rows - 1) * vectors + (v - 1)]: rows x (v * lanes) */
-    cvp_tile *const *tiles, *const *table_tiles;
+    cvp_tile *const *tiles, *const *table_tiles, *const *panel_tiles;
     cvp_tile_gather *gather;
+    cvp_tile_collect *collect;
 };
 
 /* Bytes of the largest tile of any set: 14 x 2 vectors of 64 bytes. */

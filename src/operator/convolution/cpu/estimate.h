@@ -10,7 +10,12 @@
 #include "src/operator/convolution/problem.h"
 
 /* Kinds of work; the first is the call itself, which no thread takes off another. */
-#define CONV_KINDS 9
+#define CONV_KINDS 10
+
+/* Bytes that the first and the second level of caches are expected to keep of what is read again
+ * and again. */
+#define CONV_FIRST_LEVEL  (32 << 10)
+#define CONV_SECOND_LEVEL (1 << 20)
 
 typedef double conv_prices[CVP_ISA_COUNT][CONV_KINDS];
 

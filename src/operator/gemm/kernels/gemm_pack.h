@@ -49,16 +49,27 @@ CVP_INLINE void NAME(pack_copy)(SCALAR *panel, const int width, const int valid,
  * the first-level cache while several passes write to it. */
 #define PIECE 64
 
+/* Rows anywhere, whose depth lies side by side. */
+CVP_INLINE void NAME(pack_lines)(SCALAR *panel, const int width, int64_t k,
+                                 const SCALAR *const rows[CVP_GEMM_MAX_WIDTH])
+{
+    int64_t p = 0;
+#if CVP_VECTOR_BYTES == 64
+    p = NAME(pack_wide_squares)(panel, width, 0, k, rows);
+#endif
+    p = NAME(pack_squares)(panel, width, p, k, rows);
+    for (; p < k; p++)
+        for (int i = 0; i < width; i++) panel[p * width + i] = rows[i][p];
+}
+
 /* along == 1. */
 CVP_INLINE void NAME(pack_transpose)(SCALAR *panel, const int width, const int valid, int64_t k,
                                      const SCALAR *src, int64_t across)
 {
-    int64_t p = 0;
-#if CVP_VECTOR_BYTES == 64
-    p = NAME(pack_wide_squares)(panel, width, valid, 0, k, src, across);
-#endif
-    p = NAME(pack_squares)(panel, width, valid, p, k, src, across);
-    NAME(pack_gather)(panel, width, valid, p, k, src, across, 1);
+    const SCALAR *rows[CVP_GEMM_MAX_WIDTH];
+    for (int i = 0; i < CVP_GEMM_MAX_WIDTH; i++)
+        rows[i] = src + (i < valid ? i : valid - 1) * across;
+    NAME(pack_lines)(panel, width, k, rows);
 }
 
 CVP_INLINE void NAME(pack)(SCALAR *panel, const int width, int valid, int64_t k, const SCALAR *src,
@@ -85,6 +96,13 @@ static void NAME(pack_b)(void *panel, int width, int valid, int64_t k, const voi
 {
     (void)width;
     NAME(pack)(panel, CVP_TILE_VECTORS * WIDES, valid, k, src, across, along);
+}
+
+static void NAME(pack_rows)(void *panel, int width, int64_t k, const void *const *rows_)
+{
+    const SCALAR *rows[CVP_GEMM_MAX_WIDTH];
+    for (int i = 0; i < CVP_GEMM_MAX_WIDTH; i++) rows[i] = rows_[i < width ? i : width - 1];
+    NAME(pack_lines)(panel, width, k, rows);
 }
 
 #undef QUAD

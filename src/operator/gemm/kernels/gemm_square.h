@@ -2,11 +2,12 @@
  * the function) set, SIDE (rows and columns of a square, a literal), and ZIP_LOW and ZIP_HIGH,
  * which interleave the lower and the upper halves of two rows. */
 
-/* Depth from p = begin on, in whole squares; answers where that ends. Squares go from the last row
+/* Depth from p = begin on, in whole squares; answers where that ends. There are as many rows as the
+ * squares across the panel have. Squares go from the last row
  * to the first: the lanes that one writes past its panel row are those that the first square, or
  * its own next row, writes after it. */
-CVP_INLINE int64_t SQUARES(SCALAR *panel, const int width, const int valid, int64_t begin,
-                           int64_t end, const SCALAR *src, int64_t across)
+CVP_INLINE int64_t SQUARES(SCALAR *panel, const int width, int64_t begin, int64_t end,
+                           const SCALAR *const *rows)
 {
     typedef SCALAR row
         __attribute__((vector_size(SIDE * sizeof(SCALAR)), aligned(sizeof(SCALAR)), may_alias));
@@ -14,11 +15,7 @@ CVP_INLINE int64_t SQUARES(SCALAR *panel, const int width, const int valid, int6
     if (whole == begin) return begin;
     for (int first = (width - 1) / SIDE * SIDE; first >= 0; first -= SIDE) {
         const SCALAR *from[SIDE];
-        CVP_UNROLL for (int i = 0; i < SIDE; i++)
-        {
-            const int at = first + i < valid ? first + i : valid - 1;
-            from[i] = src + at * across;
-        }
+        CVP_UNROLL for (int i = 0; i < SIDE; i++) from[i] = rows[first + i];
         for (int64_t p = begin; p < whole; p += SIDE) {
             row r[SIDE], t[SIDE];
             CVP_UNROLL for (int i = 0; i < SIDE; i++) r[i] = *(const row *)(from[i] + p);

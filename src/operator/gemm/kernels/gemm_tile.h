@@ -133,6 +133,7 @@ const struct cvp_gemm_kernels PASTE(NAME(cvp_gemm), CVP_ISA_SUFFIX) = {
     .b_block = (1 << 20) / (CVP_GEMM_KC * (int)sizeof(SCALAR)) / NR * NR,
     .pack_a = NAME(pack_a),
     .pack_b = NAME(pack_b),
+    .pack_rows = NAME(pack_rows),
     .tiles = NAME(tiles),
     .packing_tiles = {NULL, NAME(packing_tiles)[0], NAME(packing_tiles)[1], NAME(packing_tiles)[2]},
 };

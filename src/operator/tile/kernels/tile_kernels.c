@@ -6,6 +6,9 @@
 _Static_assert(CVP_TILE_BYTES >= CVP_TILE_ROWS * CVP_TILE_VECTORS * CVP_VECTOR_BYTES,
                "tiles that are computed on the side have their places on callers' stacks");
 
+/* How b lies; see tile.h. */
+enum { EVEN, TABLE, PANELS };
+
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b)  PASTE_(a, b)
 

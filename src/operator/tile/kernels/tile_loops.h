@@ -17,7 +17,7 @@ CVP_INLINE void NAME(add_rows)(const int rows, const int vectors, LOOSE (*sum)[C
     }
 }
 
-CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int by_table,
+CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int kind,
                            const struct cvp_tile_args *t)
 {
     /* Set without a condition and with loops that run at least once: otherwise gcc keeps a copy of
@@ -27,7 +27,10 @@ CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int by_table
     {
         CVP_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] = (LOOSE){0};
     }
-    const int64_t a_row = t->a_row, a_col = t->a_col, b_row = t->b_row;
+    const int64_t a_row = kind == PANELS ? 1 : t->a_row, a_col = t->a_col;
+    const int64_t b_row = kind == PANELS ? CVP_TILE_VECTORS * LANES : t->b_row;
+    const char *ahead = t->ahead;
+    const int64_t *ahead_table = t->ahead_table;
     const struct cvp_tile_run *run = t->runs, *end = run + t->num_runs;
     do {
         /* Three rows from one base: x86 has such addresses, and few registers. */
@@ -40,7 +43,8 @@ CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int by_table
         const int64_t *table = t->b_table;
         int64_t n = run->n;
         do {
-            const SCALAR *from = by_table ? b + *table++ : b;
+            const SCALAR *from = kind == TABLE ? b + *table++ : b;
+            if (kind == PANELS) __builtin_prefetch(ahead + *ahead_table++, 0, 2);
             CVP_UNROLL for (int i = 0; i < rows; i++)
             {
                 LOOSE av = a[i / 3][i % 3 * a_row] - (LOOSE){0}; /* in every lane: x - 0 is x */
@@ -49,9 +53,9 @@ CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int by_table
                     av * *(const LOOSE *)(from + v * LANES);
             }
             CVP_UNROLL for (int i = 0; i < rows; i += 3) a[i / 3] += a_col;
-            if (!by_table) b += b_row;
+            if (kind != TABLE) b += b_row;
         } while (--n);
-    } while (!by_table && ++run < end);
+    } while (kind == EVEN && ++run < end);
 
     if (t->column_bias) {
         const SCALAR *bias = t->column_bias;
@@ -90,11 +94,15 @@ CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int by_table
 #define TILE(rows, vectors)                                                                        \
     static void NAME(tile_##rows##x##vectors)(const struct cvp_tile_args *t)                       \
     {                                                                                              \
-        NAME(tile)(rows, vectors, 0, t);                                                           \
+        NAME(tile)(rows, vectors, EVEN, t);                                                        \
     }                                                                                              \
     static void NAME(table_tile_##rows##x##vectors)(const struct cvp_tile_args *t)                 \
     {                                                                                              \
-        NAME(tile)(rows, vectors, 1, t);                                                           \
+        NAME(tile)(rows, vectors, TABLE, t);                                                       \
+    }                                                                                              \
+    static void NAME(panel_tile_##rows##x##vectors)(const struct cvp_tile_args *t)                 \
+    {                                                                                              \
+        NAME(tile)(rows, vectors, PANELS, t);                                                      \
     }
 #define ROWS(rows) CVP_EACH_VECTORS(TILE, rows)
 CVP_EACH_ROWS(ROWS)
@@ -105,6 +113,9 @@ static cvp_tile *const NAME(tiles)[] = {CVP_EACH_ROWS(ROWS)};
 #undef TILE
 #define TILE(rows, vectors) NAME(table_tile_##rows##x##vectors),
 static cvp_tile *const NAME(table_tiles)[] = {CVP_EACH_ROWS(ROWS)};
+#undef TILE
+#define TILE(rows, vectors) NAME(panel_tile_##rows##x##vectors),
+static cvp_tile *const NAME(panel_tiles)[] = {CVP_EACH_ROWS(ROWS)};
 #undef TILE
 #undef ROWS
 
@@ -123,6 +134,23 @@ static void NAME(gather)(void *panel, int64_t columns, const void *from_, const 
     }
 }
 
+static void NAME(collect)(void *panel, int64_t columns, const void *image, int64_t plane, int64_t n,
+                          const struct cvp_tile_piece *pieces, int num_pieces)
+{
+    const SCALAR *row = image;
+    SCALAR *to = panel;
+    for (int64_t p = 0; p < n; p++, to += columns, row += plane) {
+        for (int i = 0; i < num_pieces; i++) {
+            const struct cvp_tile_piece *piece = &pieces[i];
+            for (int64_t j = 0; j < piece->n; j += LANES) {
+                const LOOSE x =
+                    piece->from < 0 ? (LOOSE){0} : *(const LOOSE *)(row + piece->from + j);
+                *(LOOSE *)(to + piece->to + j) = x;
+            }
+        }
+    }
+}
+
 extern const struct cvp_tile_kernels PASTE(NAME(cvp_tile), CVP_ISA_SUFFIX);
 const struct cvp_tile_kernels PASTE(NAME(cvp_tile), CVP_ISA_SUFFIX) = {
     .size = (int)sizeof(SCALAR),
@@ -131,7 +159,9 @@ const struct cvp_tile_kernels PASTE(NAME(cvp_tile), CVP_ISA_SUFFIX) = {
     .vectors = CVP_TILE_VECTORS,
     .tiles = NAME(tiles),
     .table_tiles = NAME(table_tiles),
+    .panel_tiles = NAME(panel_tiles),
     .gather = NAME(gather),
+    .collect = NAME(collect),
 };
 
 #undef LOOSE

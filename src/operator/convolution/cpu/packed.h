@@ -1,0 +1,102 @@
+/* How the row `packed` cuts a problem, and its steps; see packed.c. */
+#ifndef CVP_CONV_PACKED_H
+#define CVP_CONV_PACKED_H
+
+#include "src/operator/convolution/cpu/stencil.h"
+#include "src/operator/convolution/impl.h"
+#include "src/operator/gemm/gemm_kernels.h"
+#include "src/operator/tile/tile.h"
+
+/* Products that are summed in registers, at most: so deep a panel of weights stays in the
+ * first-level cache, beside one of pixels. */
+#define CVP_PACKED_DEPTH 256
+
+#define CVP_PACKED_MAX_PHASES  64
+#define CVP_PACKED_MAX_ROWS    14 /* of any tile */
+#define CVP_PACKED_MAX_COLUMNS 32
+
+struct packed {
+    const convop_conv_problem *p;
+    const struct cvp_tile_kernels *kernels;
+    const struct cvp_gemm_kernels *packers;
+    int64_t size;            /* bytes of an element */
+    int64_t in_c, out_c;     /* channels of a group */
+    int64_t in_all, out_all; /* of all groups */
+    int64_t in_h, in_w, in_image, in_plane, out_h, out_w, out_image, out_plane;
+    int64_t taps, phases;
+    int64_t columns, panels; /* output channels of a panel; panels of a group */
+    int64_t height, block;   /* pixels of a tile, and at a time: whole tiles */
+    int64_t shares;          /* a panel's tiles are cut into for threads */
+    int64_t tile;            /* elements from one packed tile of pixels to the next */
+    int is_in_order;         /* pixels lie in out as they are counted */
+    int is_direct;           /* they are, and their sums are put there at once */
+    size_t weight_bytes, bias_bytes, pixel_bytes; /* of all lanes */
+    size_t panel_bytes, sum_bytes, piece_bytes, lane_bytes;
+    int lanes;
+};
+
+/* A pure function of the problem. No lanes: it does not take it. */
+struct packed cvp_conv_packed_plan(const convop_conv_problem *p);
+
+/* Expected milliseconds. */
+double cvp_conv_packed_estimate(const convop_conv_problem *p);
+
+/* Pixels [m0, m1) of one group, of all images in one phase of the stride (see stencil.h). */
+struct packed_block {
+    struct stencil s;
+    int64_t g, m0, m1;
+    int64_t depth; /* taps of the phase times input channels */
+    int64_t chunk; /* of it, at a time; NC*: whole channels */
+};
+
+struct packed_pixel {
+    int64_t n, d, h, w; /* of the phase */
+};
+
+static inline struct packed_pixel packed_pixel_at(const struct packed_block *b, int64_t m)
+{
+    struct packed_pixel x;
+    x.w = m % b->s.w.count;
+    m /= b->s.w.count;
+    x.h = m % b->s.h.count;
+    m /= b->s.h.count;
+    x.d = m % b->s.d.count;
+    x.n = m / b->s.d.count;
+    return x;
+}
+
+/* That of a phase and group, as yet without pixels. */
+static inline struct packed_block cvp_conv_packed_block(const struct packed *k, int64_t phase,
+                                                        int64_t g)
+{
+    struct packed_block b = {.s = cvp_conv_stencil(k->p, phase, 0), .g = g};
+    const int64_t taps = b.s.d.taps * b.s.h.taps * b.s.w.taps;
+    b.depth = taps * k->in_c;
+    b.chunk = CVP_PACKED_DEPTH;
+    if (!k->p->channels_last && taps > 0) b.chunk -= b.chunk % taps;
+    return b;
+}
+
+/* Packs all that `rows` pixels from m on read into a panel as high as a tile. The order of the
+ * depth is tap, channel in N*C and channel, tap in NC*, as in the weights. There is room for a
+ * piece for each pixel and tap. */
+void cvp_conv_packed_pixels(const struct packed *k, const struct packed_block *b, const char *in,
+                            int64_t m, int rows, struct cvp_tile_piece *pieces, void *panel);
+
+/* Packs the weights [p0, p1) of the phase's depth for the output channels from c on. */
+void cvp_conv_packed_weights(const struct packed *k, const struct packed_block *b,
+                             const char *weights, int64_t c, int64_t p0, int64_t p1, void *panel);
+
+/* Where the weights of element p of the depth lie, for the output channels from c on. */
+const char *cvp_conv_packed_weights_at(const struct packed *k, const struct packed_block *b,
+                                       const char *weights, int64_t c, int64_t p);
+
+/* All weights: of each phase, group and panel, one after the other. */
+void cvp_conv_packed_all_weights(const struct packed *k, const void *weights, void *packed,
+                                 const convop_context *context);
+
+/* Writes the sums of pixels [m0, m1) for `columns` channels from c on, or adds them to out. */
+void cvp_conv_packed_put(const struct packed *k, const struct packed_block *b, int64_t m0,
+                         int64_t m1, int64_t c, int columns, const char *sums, char *out);
+
+#endif

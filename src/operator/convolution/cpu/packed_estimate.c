@@ -1,0 +1,64 @@
+/* What the row `packed` is expected to take. */
+#include "src/operator/convolution/cpu/estimate.h"
+#include "src/operator/convolution/cpu/packed.h"
+
+/* Call; vector multiply-adds; elements broadcast for them; tiles; elements of pixels packed; rows
+ * of them; elements of weights packed; elements of sums that are kept apart first; bytes. */
+enum { CALL, PRODUCTS, BROADCASTS, TILES, PIXELS, ROWS, WEIGHTS, SUMS, BYTES };
+
+/* A call is counted as 2.5 us at least, more than those of other rows: of problems so small that it
+ * shows few were among those that the prices are fitted to, and there the others are quicker. */
+static const conv_prices prices[2][2] = {
+    [CONVOP_FWD] =
+        {
+            {
+                {2.5e+03, 0, 0.62, 62, 0.05, 7, 0.4, 0.1, 0.12},
+                {2.5e+03, 0, 0.31, 62.4, 0.0259, 6.74, 0.192, 0.0421, 0.121},
+                {2.5e+03, 0.188, 0, 101, 0.0355, 8.87, 0.262, 0.469, 0.0846},
+            },
+            {
+                {2.5e+03, 0, 0.62, 21, 0.2, 9, 0.3, 1, 0.03},
+                {2.5e+03, 0, 0.312, 21.2, 0.106, 9, 0.162, 1.05, 0.0311},
+                {2.5e+03, 0.133, 0.065, 123, 0.101, 5.03, 0.212, 0.216, 0.0251},
+            },
+        },
+    [CONVOP_BWD_D] =
+        {
+            {
+                {2.5e+03, 0.13, 0.43, 86, 0.05, 7, 0.2, 0.3, 0.07},
+                {2.5e+03, 0.0675, 0.214, 86, 0, 6.76, 0.0373, 0, 0.0737},
+                {2.5e+03, 0.183, 0, 247, 0.218, 4, 0.366, 0.386, 0.0519},
+            },
+            {
+                {2.5e+03, 0, 0.7, 40, 0.1, 10, 0.1, 0.6, 0.014},
+                {2.5e+03, 0, 0.348, 39.6, 0, 9.6, 0.0079, 0.575, 0.0142},
+                {2.5e+03, 0.0829, 0.177, 130, 0.115, 5.67, 0.274, 0.653, 0.0121},
+            },
+        },
+};
+
+double cvp_conv_packed_estimate(const convop_conv_problem *p)
+{
+    const struct packed k = cvp_conv_packed_plan(p);
+    const double g = (double)p->g, phases = (double)k.phases, taps = (double)k.taps / phases;
+    const double sum = taps * (double)k.in_c, lanes = (double)k.kernels->lanes;
+    const double pixels =
+        g * (double)p->mb *
+        (double)(p->direction == CONVOP_FWD ? cvp_conv_dst_pixels(p) : cvp_conv_src_pixels(p));
+    const double blocks = g * phases * cvp_conv_parts(pixels / g / phases, (double)k.block);
+    const double chunks = cvp_conv_parts(sum, CVP_PACKED_DEPTH);
+    const double weights = blocks * (double)k.shares * (double)(k.panels * k.columns) * sum;
+    double work[CONV_KINDS] = {
+        [CALL] = 1,
+        [PRODUCTS] = pixels * sum * cvp_conv_parts((double)k.out_c, lanes),
+        [BROADCASTS] = pixels * sum * (double)k.panels,
+        [TILES] = cvp_conv_parts(pixels, (double)k.height) * (double)k.panels * chunks,
+        [PIXELS] = pixels * sum,
+        [ROWS] = pixels * taps,
+        [WEIGHTS] = p->constant_weights ? 0 : weights,
+        [SUMS] = k.is_direct ? 0 : pixels * (double)k.out_c,
+        [BYTES] = cvp_conv_image_bytes(p),
+    };
+    return cvp_conv_price(p, prices[p->direction][p->channels_last], work,
+                          (double)(k.panels * k.shares));
+}

@@ -1,0 +1,116 @@
+/* Panels of pixels for the row `packed`: for each element of the depth, what the pixels of a tile
+ * read, side by side. */
+#include <string.h>
+
+#include "src/common/size.h"
+#include "src/operator/convolution/cpu/packed.h"
+#include "src/operator/convolution/cpu/window.h"
+
+/* The pixel of its image that a tap reads; -1: it is outside. */
+static inline int64_t where(const struct packed *k, const struct packed_block *b,
+                            const struct packed_pixel *x, int64_t jd, int64_t jh, int64_t jw)
+{
+    const struct stencil *s = &b->s;
+    const int64_t d = x->d * s->d.in_step + s->d.at_first + jd * s->d.at_step;
+    const int64_t h = x->h * s->h.in_step + s->h.at_first + jh * s->h.at_step;
+    const int64_t w = x->w * s->w.in_step + s->w.at_first + jw * s->w.at_step;
+    const int is_in = inside(d, s->d.in_size) && inside(h, s->h.in_size) && inside(w, s->w.in_size);
+    return is_in ? (d * k->in_h + h) * k->in_w + w : -1;
+}
+
+/* Input channels at a time, of a pixel outside of the image: zeros. */
+#define ZEROS 512
+static const char zeros[ZEROS * sizeof(double)];
+
+/* N*C: each pixel has a row of channels. */
+static void pack_last(const struct packed *k, const struct packed_block *b, const char *in,
+                      const struct packed_pixel at[CVP_PACKED_MAX_ROWS], void *panel)
+{
+    const struct stencil *s = &b->s;
+    const void *from[CVP_PACKED_MAX_ROWS];
+    char *to = panel;
+    const int height = (int)k->height;
+    for (int64_t jd = 0; jd < s->d.taps; jd++)
+        for (int64_t jh = 0; jh < s->h.taps; jh++)
+            for (int64_t jw = 0; jw < s->w.taps; jw++)
+                for (int64_t c = 0; c < k->in_c; c += ZEROS) {
+                    const int64_t n = cvp_min_i64(ZEROS, k->in_c - c);
+                    for (int i = 0; i < height; i++) {
+                        const int64_t x = where(k, b, &at[i], jd, jh, jw);
+                        from[i] = x < 0 ? zeros
+                                        : in + (at[i].n * k->in_image + x * k->in_all +
+                                                b->g * k->in_c + c) *
+                                                   k->size;
+                    }
+                    k->packers->pack_rows(to, height, n, from);
+                    to += n * height * k->size;
+                }
+}
+
+/* NC*: lists what follows each other, for all taps, in the planes of a channel. */
+static int cut_pieces(const struct packed *k, const struct packed_block *b,
+                      const struct packed_pixel at[CVP_PACKED_MAX_ROWS],
+                      struct cvp_tile_piece *pieces)
+{
+    const struct stencil *s = &b->s;
+    int64_t to = 0;
+    int num = 0;
+    for (int64_t jd = 0; jd < s->d.taps; jd++)
+        for (int64_t jh = 0; jh < s->h.taps; jh++)
+            for (int64_t jw = 0; jw < s->w.taps; jw++)
+                for (int i = 0; i < k->height; i++, to++) {
+                    const int64_t x = where(k, b, &at[i], jd, jh, jw);
+                    const int64_t from = x < 0 ? -1 : at[i].n * k->in_image + x;
+                    struct cvp_tile_piece *last = num > 0 ? &pieces[num - 1] : NULL;
+                    if (last && (from < 0 ? last->from < 0
+                                          : last->from >= 0 && last->from + last->n == from))
+                        last->n++;
+                    else
+                        pieces[num++] = (struct cvp_tile_piece){from, to, 1};
+                }
+    return num;
+}
+
+/* Of the group's channels, those of which whole vectors may be read. */
+static int64_t count_safe(const struct packed *k, const struct packed_block *b,
+                          const struct cvp_tile_piece *pieces, int num)
+{
+    int64_t end = 0;
+    for (int i = 0; i < num; i++)
+        if (pieces[i].from >= 0)
+            end = cvp_max_i64(end, pieces[i].from + cvp_ceil_div(pieces[i].n, k->kernels->lanes) *
+                                                        k->kernels->lanes);
+    const int64_t room = k->p->mb * k->in_image - b->g * k->in_c * k->in_plane - end;
+    return room < 0 ? 0 : cvp_min_i64(k->in_c, room / k->in_plane + 1);
+}
+
+static void pack_first(const struct packed *k, const struct packed_block *b, const char *in,
+                       const struct packed_pixel at[CVP_PACKED_MAX_ROWS],
+                       struct cvp_tile_piece *pieces, char *panel)
+{
+    const int num = cut_pieces(k, b, at, pieces);
+    const int64_t columns = b->depth / k->in_c * k->height;
+    const int64_t safe = count_safe(k, b, pieces, num);
+    const char *group = in + b->g * k->in_c * k->in_plane * k->size;
+    k->kernels->collect(panel, columns, group, k->in_plane, safe, pieces, num);
+    for (int64_t c = safe; c < k->in_c; c++)
+        for (int i = 0; i < num; i++) {
+            const struct cvp_tile_piece *q = &pieces[i];
+            char *to = panel + (c * columns + q->to) * k->size;
+            if (q->from < 0)
+                memset(to, 0, (size_t)(q->n * k->size));
+            else
+                memcpy(to, group + (c * k->in_plane + q->from) * k->size, (size_t)(q->n * k->size));
+        }
+}
+
+void cvp_conv_packed_pixels(const struct packed *k, const struct packed_block *b, const char *in,
+                            int64_t m, int rows, struct cvp_tile_piece *pieces, void *panel)
+{
+    struct packed_pixel at[CVP_PACKED_MAX_ROWS];
+    for (int i = 0; i < k->height; i++) at[i] = packed_pixel_at(b, m + (i < rows ? i : rows - 1));
+    if (k->p->channels_last)
+        pack_last(k, b, in, at, panel);
+    else
+        pack_first(k, b, in, at, pieces, panel);
+}

@@ -1,0 +1,110 @@
+/* Cutting a problem for the row `packed`. */
+#include "src/common/alloc.h"
+#include "src/common/cpu.h"
+#include "src/common/size.h"
+#include "src/operator/convolution/cpu/packed.h"
+
+/* Of the second-level cache, or of this where its size is not known, half is for pixels. */
+#define SECOND_LEVEL ((int64_t)1 << 20)
+
+/* Sums that are added to more than once meet in few sets of the first-level cache where they lie in
+ * out. */
+#define DIRECT_DEPTH ((int64_t)2 * CVP_PACKED_DEPTH)
+
+/* Pixels whose sums are kept apart, at most: so a panel of them stays in the first-level cache or
+ * near it. */
+#define SUMMED_PIXELS 512
+
+static int64_t pixels_of(const struct packed *k)
+{
+    const struct stencil s = cvp_conv_stencil(k->p, 0, 0); /* the first phase has the most */
+    return k->p->mb * s.d.count * s.h.count * s.w.count;
+}
+
+static int64_t most_taps(const struct packed *k)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < k->phases; i++) {
+        const struct stencil s = cvp_conv_stencil(k->p, i, 0);
+        most = cvp_max_i64(most, s.d.taps * s.h.taps * s.w.taps);
+    }
+    return most;
+}
+
+/* Equal blocks of equal tiles. */
+static void cut(struct packed *k, int64_t depth)
+{
+    const int64_t l2 = cvp_cpu()->l2 > 0 ? (int64_t)cvp_cpu()->l2 : SECOND_LEVEL;
+    const int64_t pixels = pixels_of(k), rows = k->kernels->rows;
+    int64_t most = cvp_max_i64(rows, l2 / 2 / cvp_max_i64(1, depth * k->size));
+    if (!k->is_direct) most = cvp_min_i64(most, SUMMED_PIXELS);
+    k->block = cvp_ceil_div(pixels, cvp_ceil_div(pixels, most));
+    const int64_t tiles = cvp_ceil_div(k->block, rows);
+    k->height = cvp_ceil_div(k->block, tiles);
+    k->block = tiles * k->height;
+    k->shares =
+        cvp_min_i64(tiles, cvp_ceil_div(k->p->threads > 1 ? 4 * k->p->threads : 1, k->panels));
+}
+
+/* Bytes; 0: too large to be counted. */
+static int measure(struct packed *k, int64_t depth)
+{
+    const convop_conv_problem *p = k->p;
+    int64_t weights, pixels;
+    if (!cvp_mul_i64(depth, k->height, &k->tile) ||
+        !cvp_add_i64(k->tile, CVP_GEMM_PACK_SLACK / k->size, &k->tile) ||
+        !cvp_mul_i64(p->g * k->panels * k->columns, k->taps * k->in_c, &weights) ||
+        !cvp_mul_i64(weights, k->size, &weights) ||
+        !cvp_mul_i64(k->block / k->height * k->tile, k->size, &pixels))
+        return 0;
+    k->weight_bytes = cvp_round_up((size_t)weights, CVP_BUFFER_ALIGN);
+    k->bias_bytes = p->bias ? cvp_round_up((size_t)(p->oc * k->size), CVP_BUFFER_ALIGN) : 0;
+    k->pixel_bytes = cvp_round_up((size_t)pixels, CVP_BUFFER_ALIGN);
+    k->panel_bytes = (size_t)(CVP_PACKED_DEPTH * k->columns * k->size);
+    if (!k->is_direct)
+        k->sum_bytes = cvp_round_up((size_t)(k->block * k->columns * k->size), CVP_BUFFER_ALIGN);
+    if (!p->channels_last)
+        k->piece_bytes =
+            cvp_round_up((size_t)(CVP_PACKED_DEPTH * k->height) * sizeof(struct cvp_tile_piece),
+                         CVP_BUFFER_ALIGN);
+    k->lane_bytes = k->panel_bytes + k->sum_bytes + k->piece_bytes;
+    return 1;
+}
+
+struct packed cvp_conv_packed_plan(const convop_conv_problem *p)
+{
+    const int forward = p->direction == CONVOP_FWD;
+    const int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
+    struct packed k = {.p = p,
+                       .kernels = cvp_tile_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa),
+                       .packers = cvp_gemm_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa),
+                       .size = (int64_t)cvp_conv_element_size(p),
+                       .in_c = forward ? icg : ocg,
+                       .out_c = forward ? ocg : icg,
+                       .in_all = forward ? p->ic : p->oc,
+                       .out_all = forward ? p->oc : p->ic,
+                       .in_h = forward ? p->ih : p->oh,
+                       .in_w = forward ? p->iw : p->ow,
+                       .out_h = forward ? p->oh : p->ih,
+                       .out_w = forward ? p->ow : p->iw,
+                       .taps = cvp_conv_taps(p),
+                       .phases = cvp_conv_phases(p)};
+    k.in_plane = forward ? cvp_conv_src_pixels(p) : cvp_conv_dst_pixels(p);
+    k.out_plane = forward ? cvp_conv_dst_pixels(p) : cvp_conv_src_pixels(p);
+    k.in_image = k.in_plane * k.in_all;
+    k.out_image = k.out_plane * k.out_all;
+    if (k.phases > CVP_PACKED_MAX_PHASES) return k;
+    k.columns = cvp_tile_columns(k.kernels);
+    k.panels = cvp_ceil_div(k.out_c, k.columns);
+    const int64_t taps = most_taps(&k), depth = taps * k.in_c;
+    if (!p->channels_last && taps > CVP_PACKED_DEPTH) return k;
+    k.is_in_order = k.phases == 1 && depth > 0;
+    k.is_direct = k.is_in_order && p->channels_last && depth <= DIRECT_DEPTH;
+    cut(&k, depth);
+    if (!measure(&k, depth)) return k;
+    const size_t shared = k.bias_bytes + k.pixel_bytes;
+    if (shared <= p->workspace_limit)
+        k.lanes = (int)cvp_min_i64(cvp_min_i64(p->threads, k.panels * k.shares),
+                                   (int64_t)((p->workspace_limit - shared) / k.lane_bytes));
+    return k;
+}

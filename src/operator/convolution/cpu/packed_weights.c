@@ -1,0 +1,91 @@
+/* Panels of weights for the row `packed`: for each element of the depth, the output channels of a
+ * panel side by side. */
+#include "src/common/size.h"
+#include "src/common/stage.h"
+#include "src/engine/parallel.h"
+#include "src/operator/convolution/cpu/packed.h"
+
+/* The window's place of a phase's tap. */
+static int64_t place_of(const struct packed *k, const struct stencil *s, int64_t tap)
+{
+    const int64_t jw = tap % s->w.taps, jh = tap / s->w.taps % s->h.taps;
+    const int64_t jd = tap / s->w.taps / s->h.taps;
+    return ((s->d.k_first + jd * s->d.k_step) * k->p->kh + s->h.k_first + jh * s->h.k_step) *
+               k->p->kw +
+           s->w.k_first + jw * s->w.k_step;
+}
+
+const char *cvp_conv_packed_weights_at(const struct packed *k, const struct packed_block *b,
+                                       const char *weights, int64_t c, int64_t p)
+{
+    const convop_conv_problem *q = k->p;
+    const int64_t icg = q->ic / q->g, ocg = q->oc / q->g, taps = b->depth / k->in_c;
+    const int64_t i = q->channels_last ? p % k->in_c : p / taps;
+    const int64_t place = place_of(k, &b->s, q->channels_last ? p / k->in_c : p % taps);
+    const int forward = q->direction == CONVOP_FWD;
+    const int64_t o = b->g * ocg + (forward ? c : i), in = forward ? i : c;
+    return weights + (q->channels_last ? (o * k->taps + place) * icg + in
+                                       : (o * icg + in) * k->taps + place) *
+                         k->size;
+}
+
+void cvp_conv_packed_weights(const struct packed *k, const struct packed_block *b,
+                             const char *weights, int64_t c, int64_t p0, int64_t p1, void *panel)
+{
+    const convop_conv_problem *q = k->p;
+    const int forward = q->direction == CONVOP_FWD;
+    const int valid = (int)cvp_min_i64(k->columns, k->out_c - c);
+    const int64_t filter = k->taps * (q->ic / q->g), taps = b->depth / k->in_c;
+    /* What lies evenly: N*C the channels of a tap; NC* forward all, backward the taps of a channel
+     * (all, or those of a row), or the channels, where there is one tap. */
+    const int is_one = k->taps == 1;
+    int64_t unit = p1 - p0, across = filter, along = 1;
+    if (q->channels_last) {
+        unit = k->in_c;
+        if (!forward) across = 1, along = filter;
+    } else if (!forward) {
+        unit = is_one ? p1 - p0 : taps == k->taps ? taps : b->s.w.taps;
+        across = k->taps;
+        along = is_one ? filter : taps == k->taps ? 1 : b->s.w.k_step;
+    }
+    char *to = panel;
+    while (p0 < p1) {
+        const int64_t n = cvp_min_i64(p1 - p0, unit - (q->channels_last ? p0 % unit : 0));
+        k->packers->pack_b(to, (int)k->columns, valid, n,
+                           cvp_conv_packed_weights_at(k, b, weights, c, p0), across, along);
+        to += n * k->columns * k->size;
+        p0 += n;
+    }
+}
+
+struct packing {
+    const struct packed *k;
+    const char *weights;
+    char *packed;
+};
+
+static void pack_panels(void *arg, int lane, int64_t begin, int64_t end)
+{
+    (void)lane;
+    const struct packing *job = arg;
+    const struct packed *k = job->k;
+    for (int64_t i = begin; i < end; i++) {
+        char *to = job->packed;
+        for (int64_t phase = 0; phase < k->phases; phase++) {
+            const struct packed_block b = cvp_conv_packed_block(k, phase, i / k->panels);
+            const int64_t panel = b.depth * k->columns * k->size;
+            cvp_conv_packed_weights(k, &b, job->weights, i % k->panels * k->columns, 0, b.depth,
+                                    to + i * panel);
+            to += k->p->g * k->panels * panel;
+        }
+    }
+}
+
+void cvp_conv_packed_all_weights(const struct packed *k, const void *weights, void *packed,
+                                 const convop_context *context)
+{
+    struct packing job = {k, weights, packed};
+    int outer = cvp_stage_enter(CONVOP_STAGE_PACKING);
+    cvp_parallel(context, k->p->g * k->panels, pack_panels, &job);
+    cvp_stage_leave(outer);
+}
