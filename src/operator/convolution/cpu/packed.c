@@ -3,8 +3,9 @@
  * What a block of pixels reads is packed into panels of a tile's pixels, whatever rows and images
  * they are of, so that short rows, strides and dilation cost no more than others. Then each panel
  * of output channels takes a chunk of its weights at a time, packed before or now, and multiplies
- * it by all tiles of the block; meanwhile the weights of the next chunk are fetched. So weights
- * pass the second-level cache once a block, and nothing that is read again lies beyond it. */
+ * it by all tiles of the block; meanwhile the weights of the next chunk are fetched. So weights are
+ * read once a block, and what is read again lies near: with a deep window, of which a block's
+ * pixels do not fit the second-level cache, several panels take a chunk before the next one. */
 #include <string.h>
 
 #include "src/common/size.h"
@@ -64,14 +65,43 @@ struct panel {
     int64_t c, i0, i1;
     int columns;
     const char *packed; /* weights, or NULL */
-    char *own, *sums;
-    int64_t num_lines;
-    const int64_t *lines;
+    char *sums;
 };
 
+/* What a lane works with: a chunk of weights that it packed, sums, lines to be fetched. */
+struct own {
+    char *weights, *sums;
+    int64_t num_lines, lines[MAX_LINES + CVP_PACKED_DEPTH];
+};
+
+/* Panels are counted with the shares of their tiles; `place` is where the sums are. */
+static struct panel panel_at(const struct job *job, const struct own *own, int64_t i, int64_t place)
+{
+    const struct packed *k = job->k;
+    const struct packed_block *b = &job->b;
+    const int64_t tiles = cvp_ceil_div(b->m1 - b->m0, k->height), share = i % k->shares;
+    struct panel q = {.c = i / k->shares * k->columns,
+                      .i0 = tiles * share / k->shares,
+                      .i1 = tiles * (share + 1) / k->shares,
+                      .sums = own->sums + place * k->block * k->columns * k->size};
+    q.columns = (int)cvp_min_i64(k->columns, k->out_c - q.c);
+    if (job->packed)
+        q.packed =
+            job->packed + (b->g * k->panels + i / k->shares) * b->depth * k->columns * k->size;
+    return q;
+}
+
+/* Its weights from element p of the depth on: packed, or where they lie. */
+static const char *weights_at(const struct job *job, const struct panel *q, int64_t p)
+{
+    const struct packed *k = job->k;
+    return q->packed ? q->packed + p * k->columns * k->size
+                     : cvp_conv_packed_weights_at(k, &job->b, job->weights, q->c, p);
+}
+
 /* Multiplies all tiles by a chunk of weights; `next` are those of the next one. */
-static void multiply_chunk(const struct job *job, const struct panel *q, int64_t p0, int64_t p1,
-                           const char *weights, const char *next)
+static void multiply_chunk(const struct job *job, const struct panel *q, const struct own *own,
+                           int64_t p0, int64_t p1, const char *weights, const char *next)
 {
     const struct packed *k = job->k;
     const struct packed_block *b = &job->b;
@@ -84,7 +114,7 @@ static void multiply_chunk(const struct job *job, const struct panel *q, int64_t
                                   .a_col = k->height,
                                   .is_panels = 1,
                                   .ahead = next,
-                                  .ahead_table = q->lines + cvp_min_i64(line, q->num_lines),
+                                  .ahead_table = own->lines + cvp_min_i64(line, own->num_lines),
                                   .add = p0 > 0};
         if (job->bias && p0 == 0) t.column_bias = job->bias + (b->g * k->out_c + q->c) * k->size;
         if (k->is_direct) {
@@ -99,54 +129,58 @@ static void multiply_chunk(const struct job *job, const struct panel *q, int64_t
     }
 }
 
-static void multiply_panel(const struct job *job, const struct panel *q)
+/* Panels [first, last), which take the chunks of the depth in turn. The weights of panel `last`
+ * follow, if it is below `end`. */
+static void multiply_panels(const struct job *job, struct own *own, int64_t first, int64_t last,
+                            int64_t end)
 {
     const struct packed *k = job->k;
     const struct packed_block *b = &job->b;
     for (int64_t p0 = 0; p0 < b->depth; p0 += b->chunk) {
         const int64_t p1 = cvp_min_i64(p0 + b->chunk, b->depth);
-        if (q->packed) {
-            const char *weights = q->packed + p0 * k->columns * k->size;
-            const char *next = q->packed + p1 * k->columns * k->size;
-            multiply_chunk(job, q, p0, p1, weights, next);
-            continue;
+        for (int64_t i = first; i < last; i++) {
+            const struct panel q = panel_at(job, own, i, i - first);
+            const int is_last = i + 1 == last, is_end = is_last && p1 == b->depth;
+            const struct panel after = panel_at(job, own,
+                                                !is_last  ? i + 1
+                                                : !is_end ? first
+                                                          : cvp_min_i64(last, end - 1),
+                                                0);
+            const char *weights = own->weights;
+            if (q.packed) {
+                weights = weights_at(job, &q, p0);
+            } else {
+                int outer = cvp_stage_enter(CONVOP_STAGE_PACKING);
+                cvp_conv_packed_weights(k, b, job->weights, q.c, p0, p1, own->weights);
+                cvp_stage_leave(outer);
+            }
+            multiply_chunk(job, &q, own, p0, p1, weights,
+                           weights_at(job, &after,
+                                      is_end    ? 0
+                                      : is_last ? p1
+                                                : p0));
         }
-        int outer = cvp_stage_enter(CONVOP_STAGE_PACKING);
-        cvp_conv_packed_weights(k, b, job->weights, q->c, p0, p1, q->own);
-        cvp_stage_leave(outer);
-        const int64_t c = p1 < b->depth || q->c + k->columns >= k->out_c ? q->c : q->c + k->columns;
-        const char *next = cvp_conv_packed_weights_at(k, b, job->weights, c, p1 % b->depth);
-        multiply_chunk(job, q, p0, p1, q->own, next);
     }
-    if (k->is_direct) return;
-    const int64_t m0 = b->m0 + q->i0 * k->height;
-    const int64_t m1 = cvp_min_i64(b->m0 + q->i1 * k->height, b->m1);
-    if (b->depth == 0) memset(q->sums, 0, (size_t)((m1 - m0) * k->columns * k->size));
-    cvp_conv_packed_put(k, b, m0, m1, q->c, q->columns, q->sums, job->out);
+    for (int64_t i = first; i < last && !k->is_direct; i++) {
+        const struct panel q = panel_at(job, own, i, i - first);
+        const int64_t m0 = b->m0 + q.i0 * k->height;
+        const int64_t m1 = cvp_min_i64(b->m0 + q.i1 * k->height, b->m1);
+        if (m0 >= m1) continue;
+        if (b->depth == 0) memset(q.sums, 0, (size_t)((m1 - m0) * k->columns * k->size));
+        cvp_conv_packed_put(k, b, m0, m1, q.c, q.columns, q.sums, job->out);
+    }
 }
 
 static void run_panels(void *arg, int lane, int64_t begin, int64_t end)
 {
     const struct job *job = arg;
     const struct packed *k = job->k;
-    const struct packed_block *b = &job->b;
-    const int64_t tiles = cvp_ceil_div(b->m1 - b->m0, k->height);
-    int64_t lines[MAX_LINES + CVP_PACKED_DEPTH];
-    struct panel q = {.own = job->lanes + (size_t)lane * k->lane_bytes, .lines = lines};
-    q.sums = q.own + k->panel_bytes;
-    q.num_lines = list_lines(job, lines);
+    struct own own = {.weights = job->lanes + (size_t)lane * k->lane_bytes};
+    own.sums = own.weights + k->panel_bytes;
+    own.num_lines = list_lines(job, own.lines);
     int outer = cvp_stage_enter(CONVOP_STAGE_PRODUCT);
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t share = i % k->shares, panel = i / k->shares;
-        q.i0 = tiles * share / k->shares;
-        q.i1 = tiles * (share + 1) / k->shares;
-        if (q.i0 == q.i1) continue;
-        q.c = panel * k->columns;
-        q.columns = (int)cvp_min_i64(k->columns, k->out_c - q.c);
-        if (job->packed)
-            q.packed = job->packed + (b->g * k->panels + panel) * b->depth * k->columns * k->size;
-        multiply_panel(job, &q);
-    }
+    for (int64_t i = begin; i < end; i += k->group)
+        multiply_panels(job, &own, i, cvp_min_i64(i + k->group, end), end);
     cvp_stage_leave(outer);
 }
 

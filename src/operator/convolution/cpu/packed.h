@@ -26,6 +26,7 @@ struct packed {
     int64_t taps, phases;
     int64_t columns, panels; /* output channels of a panel; panels of a group */
     int64_t height, block;   /* pixels of a tile, and at a time: whole tiles */
+    int64_t group;           /* panels that take a chunk of the depth before the next one */
     int64_t shares;          /* a panel's tiles are cut into for threads */
     int64_t tile;            /* elements from one packed tile of pixels to the next */
     int is_in_order;         /* pixels lie in out as they are counted */

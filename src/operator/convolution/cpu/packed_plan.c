@@ -15,6 +15,10 @@
  * near it. */
 #define SUMMED_PIXELS 512
 
+/* Bytes of pixels, and of the sums of all lanes, where they are more than a cache holds. */
+#define DEEP_PIXEL_BYTES ((int64_t)4 << 20)
+#define DEEP_SUM_BYTES   ((int64_t)2 << 20)
+
 static int64_t pixels_of(const struct packed *k)
 {
     const struct stencil s = cvp_conv_stencil(k->p, 0, 0); /* the first phase has the most */
@@ -36,12 +40,22 @@ static void cut(struct packed *k, int64_t depth)
 {
     const int64_t l2 = cvp_cpu()->l2 > 0 ? (int64_t)cvp_cpu()->l2 : SECOND_LEVEL;
     const int64_t pixels = pixels_of(k), rows = k->kernels->rows;
-    int64_t most = cvp_max_i64(rows, l2 / 2 / cvp_max_i64(1, depth * k->size));
+    const int64_t pixel = cvp_max_i64(1, depth * k->size), near = l2 / 2;
+    int64_t most = cvp_max_i64(rows, near / pixel);
+    const int is_deep = !k->is_direct && most < pixels && k->panels * k->columns > near / pixel;
+    if (is_deep) most = cvp_max_i64(most, DEEP_PIXEL_BYTES / pixel);
     if (!k->is_direct) most = cvp_min_i64(most, SUMMED_PIXELS);
     k->block = cvp_ceil_div(pixels, cvp_ceil_div(pixels, most));
     const int64_t tiles = cvp_ceil_div(k->block, rows);
     k->height = cvp_ceil_div(k->block, tiles);
     k->block = tiles * k->height;
+    k->group = 1;
+    if (is_deep) {
+        const int64_t lanes = cvp_min_i64(k->p->threads, k->panels);
+        k->group = cvp_min_i64(k->panels / lanes,
+                               DEEP_SUM_BYTES / lanes / (k->block * k->columns * k->size));
+        k->group = cvp_max_i64(1, k->group);
+    }
     k->shares =
         cvp_min_i64(tiles, cvp_ceil_div(k->p->threads > 1 ? 4 * k->p->threads : 1, k->panels));
 }
@@ -62,7 +76,8 @@ static int measure(struct packed *k, int64_t depth)
     k->pixel_bytes = cvp_round_up((size_t)pixels, CVP_BUFFER_ALIGN);
     k->panel_bytes = (size_t)(CVP_PACKED_DEPTH * k->columns * k->size);
     if (!k->is_direct)
-        k->sum_bytes = cvp_round_up((size_t)(k->block * k->columns * k->size), CVP_BUFFER_ALIGN);
+        k->sum_bytes =
+            cvp_round_up((size_t)(k->group * k->block * k->columns * k->size), CVP_BUFFER_ALIGN);
     if (!p->channels_last)
         k->piece_bytes =
             cvp_round_up((size_t)(CVP_PACKED_DEPTH * k->height) * sizeof(struct cvp_tile_piece),
