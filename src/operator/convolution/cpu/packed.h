@@ -96,8 +96,22 @@ const char *cvp_conv_packed_weights_at(const struct packed *k, const struct pack
 void cvp_conv_packed_all_weights(const struct packed *k, const void *weights, void *packed,
                                  const convop_context *context);
 
-/* Writes the sums of pixels [m0, m1) for `columns` channels from c on, or adds them to out. */
+/* Writes the sums of pixels [m0, m1) for `columns` channels from c on, or adds them to out; with
+ * what follows the sum. */
 void cvp_conv_packed_put(const struct packed *k, const struct packed_block *b, int64_t m0,
-                         int64_t m1, int64_t c, int columns, const char *sums, char *out);
+                         int64_t m1, int64_t c, int columns, const char *sums, char *out,
+                         const char *residual);
+
+/* A call, and its present block. */
+struct packed_job {
+    const struct packed *k;
+    struct packed_block b;
+    const char *in, *weights, *bias, *residual;
+    const char *packed; /* the phase's weights, or NULL */
+    char *out, *pixels, *lanes;
+};
+
+/* Computes the block. */
+void cvp_conv_packed_multiply(struct packed_job *job, const convop_context *context);
 
 #endif

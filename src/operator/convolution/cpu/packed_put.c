@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "src/common/size.h"
+#include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/cpu/packed.h"
 
 /* Pixels that are transposed at a time. */
@@ -35,7 +36,8 @@ static int64_t even_run(const struct packed *k, const struct packed_block *b, in
 #undef NAME
 
 void cvp_conv_packed_put(const struct packed *k, const struct packed_block *b, int64_t m0,
-                         int64_t m1, int64_t c, int columns, const char *sums, char *out)
+                         int64_t m1, int64_t c, int columns, const char *sums, char *out,
+                         const char *residual)
 {
     const int64_t pixel = k->p->channels_last ? k->out_all : 1;
     const int64_t plane = k->p->channels_last ? 1 : k->out_plane;
@@ -43,14 +45,16 @@ void cvp_conv_packed_put(const struct packed *k, const struct packed_block *b, i
     for (int64_t m = m0; m < m1;) {
         const struct packed_pixel x = packed_pixel_at(b, m);
         const int64_t n = even_run(k, b, m, m1 - m, &x);
-        char *to = out + (x.n * k->out_image + pixel_in_out(k, &b->s, x) * pixel +
-                          (b->g * k->out_c + c) * plane) *
-                             k->size;
+        const int64_t at = (x.n * k->out_image + pixel_in_out(k, &b->s, x) * pixel +
+                            (b->g * k->out_c + c) * plane) *
+                           k->size;
+        char *to = out + at;
+        const char *other = residual ? residual + at : NULL;
         const char *from = sums + (m - m0) * k->columns * k->size;
         if (k->p->channels_last)
-            (k->size == 8 ? put_rows_f64 : put_rows_f32)(k, n, step, columns, from, to);
+            (k->size == 8 ? put_rows_f64 : put_rows_f32)(k, n, step, columns, from, to, other);
         else
-            (k->size == 8 ? put_planes_f64 : put_planes_f32)(k, n, step, columns, from, to);
+            (k->size == 8 ? put_planes_f64 : put_planes_f32)(k, n, step, columns, from, to, other);
         m += n;
     }
 }
