@@ -1,5 +1,7 @@
 /* The row `implicit`, backward by weights, for NC*: planes of src are broadcast, and diff_dst is
  * packed into panels of output channels side by side. So the sums are transposed. */
+#include <string.h>
+
 #include "src/common/size.h"
 #include "src/common/stage.h"
 #include "src/operator/convolution/cpu/implicit.h"
@@ -45,6 +47,9 @@ void cvp_conv_implicit_filter_add_first(const struct implicit_filter_job *job,
         }
     }
 }
+
+/* Elements of a filter, and filters, that are transposed at a time. */
+#define TURNED 32
 
 #define T          float
 #define NAME(name) name##_f32

@@ -1,6 +1,31 @@
 /* The end of a transposed sum, for one type T. Included once for each; no guard. */
 
-static void NAME(put_sums)(const struct implicit_filter_job *job,
+/* `width` elements that follow each other in each filter: their sums are rows, over channels. */
+static void NAME(put_turned)(const struct implicit_filter_job *job,
+                             const struct implicit_filter_part *k, const void *const *rows,
+                             int width, int64_t at)
+{
+    const struct implicit_filter *f = job->f;
+    const int64_t filter = f->icg * f->taps;
+    cvp_gemm_pack_rows *turn =
+        cvp_gemm_kernels(cvp_conv_float(f->p), (enum cvp_isa)f->p->isa)->pack_rows;
+    T *to = (T *)(void *)job->out + (k->g * f->ocg + k->o0) * filter + at;
+    for (int64_t o = 0; o < k->o1 - k->o0; o += TURNED) {
+        T turned[TURNED * TURNED + CVP_GEMM_PACK_SLACK / sizeof(T)];
+        const void *part[TURNED];
+        const int64_t n = cvp_min_i64(TURNED, k->o1 - k->o0 - o);
+        for (int i = 0; i < width; i++) part[i] = (const T *)rows[i] + o;
+        turn(turned, width, n, part);
+        for (int64_t i = 0; i < n; i++, to += filter)
+            if (f->p->add)
+                for (int j = 0; j < width; j++) to[j] += turned[i * width + j];
+            else
+                memcpy(to, turned + i * width, (size_t)width * sizeof(T));
+    }
+}
+
+/* Some of the taps: nothing is long enough to be turned. */
+static void NAME(put_taps)(const struct implicit_filter_job *job,
                            const struct implicit_filter_part *k)
 {
     const struct implicit_filter *f = job->f;
@@ -14,5 +39,27 @@ static void NAME(put_sums)(const struct implicit_filter_job *job,
                 T *to = &filter[c * f->taps + tap];
                 *to = f->p->add ? *to + sum : sum;
             }
+    }
+}
+
+/* All taps: of the channels c0 to c1, a filter's elements follow each other. */
+static void NAME(put_sums)(const struct implicit_filter_job *job,
+                           const struct implicit_filter_part *k)
+{
+    const struct implicit_filter *f = job->f;
+    const T *sums = (const T *)(const void *)k->sums;
+    const int64_t end = k->c1 * f->taps;
+    if (k->t1 - k->t0 < f->taps) {
+        NAME(put_taps)(job, k);
+        return;
+    }
+    for (int64_t at = k->c0 * f->taps; at < end; at += TURNED) {
+        const void *rows[TURNED];
+        const int width = (int)cvp_min_i64(TURNED, end - at);
+        for (int i = 0; i < width; i++) {
+            const int64_t c = (at + i) / f->taps - k->c0, tap = (at + i) % f->taps;
+            rows[i] = sums + (tap * f->in_block + c) * f->pitch;
+        }
+        NAME(put_turned)(job, k, rows, width, at);
     }
 }

@@ -42,7 +42,8 @@ struct implicit_filter cvp_conv_implicit_filter_plan(const convop_conv_problem *
     f.in_block = cut_evenly(f.icg, MAX_IN, f.columns);
     f.tap_block = f.taps;
     while (count_tasks(&f) < CVP_GEMM_MIN_TASKS) {
-        if (f.tap_block > 1)
+        /* NC* keeps the taps of a channel together, which lie side by side in the result. */
+        if (f.tap_block > 1 && (p->channels_last || f.out_block + f.in_block <= 2 * MIN_IN))
             f.tap_block = cvp_ceil_div(f.tap_block, 2);
         else if (f.out_block > f.columns)
             f.out_block = cut_evenly(f.ocg, f.out_block / 2, f.columns);
