@@ -10,12 +10,10 @@
 #define LOW  (-0.75)
 #define HIGH 1.5
 
-static struct op_case start(uint64_t seed, const char *op)
+static void set_bounds(struct op_case *c)
 {
-    struct op_case c = {.seed = seed, .op = op};
-    op_param(&c, "a_min", "%g", LOW);
-    op_param(&c, "a_max", "%g", HIGH);
-    return c;
+    op_param(c, "a_min", "%g", LOW);
+    op_param(c, "a_max", "%g", HIGH);
 }
 
 /* Some numbers are at the bounds, far out, or none. */
@@ -31,9 +29,10 @@ static void one_case(uint64_t seed)
 {
     struct rng r = {seed};
     const int backward = rng_chance(&r, 50), bits = rng_chance(&r, 50) ? 32 : 64;
-    struct op_case c = start(seed, backward ? "_backward_clip" : "clip");
+    struct op_case c = {.seed = seed, .op = backward ? "_backward_clip" : "clip"};
     int64_t shape[CONVOP_MAX_DIMS];
     const int ndim = op_random_shape(&r, 0, shape);
+    set_bounds(&c);
     for (int i = 0; i <= backward; i++)
         fill(op_in(&c, &r, bits, ndim, shape, (enum op_layout)rng_int(&r, 0, OP_LAYOUTS - 1)), &r);
     op_out(&c, &r, bits, ndim, shape, (enum op_layout)rng_int(&r, 0, OP_LAYOUTS - 1),
@@ -62,8 +61,10 @@ static void values(void **state)
 static void gradient_case(uint64_t seed)
 {
     struct rng r = {seed};
-    struct op_case f = start(seed, "clip"), b = start(seed, "_backward_clip");
+    struct op_case f = {.seed = seed, .op = "clip"}, b = {.op = "_backward_clip"};
     int64_t shape[] = {3, 4};
+    set_bounds(&f);
+    set_bounds(&b);
     op_in(&f, &r, 64, 2, shape, OP_COMPACT);
     op_out(&f, &r, 64, 2, shape, OP_COMPACT, CONVOP_REQ_WRITE);
     op_in(&b, &r, 64, 2, shape, OP_COMPACT);
