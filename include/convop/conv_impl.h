@@ -125,6 +125,11 @@ typedef struct convop_conv_impl {
     /** The state in one line of text for the tuning cache, owned by it. */
     const char *(*notes)(const void *state);
 
+    /** Shows the notes of states that compete by measurement, the most promising first, `most` at
+     *  most. NULL: there is one state. */
+    void (*alternatives)(const convop_conv_problem *p, int most,
+                         void (*visit)(void *user, const char *notes), void *user);
+
     /** 1: run() computes this problem's activation and residual, each element rounded after the
      *  sum, then after the residual (16-bit types: once). NULL or 0: the row is given a problem
      *  without them, and they are computed in a pass after it. Since 0.1. */

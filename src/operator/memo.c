@@ -16,6 +16,7 @@
 
 #include "src/common/alloc.h"
 #include "src/common/epoch.h"
+#include "src/cuda/handle.h"
 #include "src/registry/registry_internal.h"
 
 #define PLACES 512 /* a power of two */
@@ -225,5 +226,6 @@ struct cvp_memo_counts cvp_memo_counts(void)
 size_t convop_trim(void)
 {
     cvp_memo_purge();
+    cvp_cudnn_handles_trim();
     return cvp_pool_trim();
 }

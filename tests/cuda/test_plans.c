@@ -13,15 +13,11 @@
 #include "tests/cuda/planning.h"
 #include "tests/support/rng.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/lsan_interface.h>
-#else
-#define __lsan_disable() ((void)0)
-#endif
-
 enum { SKIPPED = 77 };
 
-static const enum direction directions[] = {FWD_D, BWD_D, BWD_W};
+static const enum direction directions[] = {FWD_D, FWD_B, BWD_D, BWD_W};
+#define NUM_WAYS 4
+
 static const enum type types[] = {F32, F16, BF16};
 
 struct counts {
@@ -98,13 +94,13 @@ static void plan_list(const struct cvp_cudnn *cudnn, const struct cvp_gpu gpus[]
     if (!f) return;
     while (fgets(line, sizeof line, f)) {
         if (!read_problem(line, &c)) continue;
-        for (int i = 0; i < NUM_GPUS * 3 * 3 * NUM_TAGS; i++) {
+        for (int i = 0; i < NUM_GPUS * NUM_WAYS * 3 * NUM_TAGS; i++) {
             if (!rng_chance(r, percent)) continue;
             c.gpu = &gpus[i % NUM_GPUS];
             c.gpu_name = gpu_names[i % NUM_GPUS];
-            c.direction = directions[i / NUM_GPUS % 3];
-            c.type = types[i / NUM_GPUS / 3 % 3];
-            c.tag = (enum tag)(i / NUM_GPUS / 9);
+            c.direction = directions[i / NUM_GPUS % NUM_WAYS];
+            c.type = types[i / NUM_GPUS / NUM_WAYS % 3];
+            c.tag = (enum tag)(i / NUM_GPUS / NUM_WAYS / 3);
             plan_case(cudnn, &c, kept, n);
         }
     }
@@ -205,8 +201,7 @@ int main(int argc, char **argv)
     struct cvp_gpu gpus[NUM_GPUS];
     const convop_context *context; /* the process's stays */
     const struct cvp_cudnn *cudnn = cvp_cudnn_get(&why);
-    /* What cuDNN's libraries never free is theirs; convop's own objects are counted below. */
-    __lsan_disable();
+    ignore_foreign_leaks();
     if (cvp_context_get(NULL, &context) != CONVOP_OK) return 1;
     const unsigned long long before = cvp_alloc_live();
     if (!cudnn) {

@@ -24,11 +24,12 @@ int cvp_conv_row_view(const convop_conv_impl *row, const convop_conv_problem *p,
     return 0;
 }
 
-/* A pass after a row that stores 16-bit types would round twice. */
+/* A pass after a row that stores 16-bit types would round twice; on a GPU there is none. */
 static int ask(const convop_conv_impl *row, const convop_conv_problem *p, int finished_apart,
                char why[CONVOP_WHY_SIZE])
 {
-    if (!finished_apart || cvp_conv_is_wide(p)) return cvp_conv_ask(row, p, why);
+    if (!finished_apart || (cvp_conv_is_wide(p) && !cvp_conv_is_on_gpu(p)))
+        return cvp_conv_ask(row, p, why);
     snprintf(why, CONVOP_WHY_SIZE, "it computes no activation or residual in this type");
     return 0;
 }

@@ -4,9 +4,13 @@
 #include "src/operator/convolution/forward.h"
 #include "src/operator/convolution/params.h"
 #include "src/operator/convolution/plan.h"
+#include "src/operator/device.h"
 
 static const convop_arg outputs[] = {CONV_DST_ARG};
-static const convop_attr attrs[] = {{sizeof(convop_attr), "lines", "char", &cvp_own_lines}};
+static const convop_attr attrs[] = {
+    {sizeof(convop_attr), "lines", "char", &cvp_own_lines},
+    {sizeof(convop_attr), "gpu", "char", &cvp_runs_on_gpu},
+};
 
 static int num_inputs(const void *params)
 {
@@ -57,7 +61,7 @@ static convop_status run_add(const convop_op_args *args, const void *plan, void 
     .params_size = sizeof(convop_conv_params), .fields = cvp_conv_fields,                          \
     .num_fields = CONV_NUM_FUSED_FIELDS, .check = cvp_conv_params_check, .outputs = outputs,       \
     .max_outputs = 1, .plan_size = sizeof(struct conv_plan), .end = cvp_conv_forward_end,          \
-    .attrs = attrs, .num_attrs = 1
+    .attrs = attrs, .num_attrs = 2
 
 CONVOP_OP(FusedConvolution) = {
     FUSED,

@@ -97,6 +97,7 @@ const struct conv_candidate *cvp_conv_measure(const struct conv_plan *plan,
                                               struct conv_result results[])
 {
     struct contest c = {.plan = plan, .all = all, .how = how, .results = results};
+    if (cvp_conv_is_on_gpu(&plan->given)) return cvp_conv_measure_gpu(plan, all, how, results);
     const convop_allocator *memory = &plan->context->allocator;
     memset(results, 0, all->count * sizeof *results);
     if (cvp_verbose(1)) cvp_conv_log_tune(plan, "begin", NULL, how->budget_ms);
@@ -130,7 +131,8 @@ int cvp_conv_answer(const struct conv_candidates *all, const struct conv_result 
     *answer = (struct cvp_tune_choice){.impl_version = winner->impl->version,
                                        .ms = results[winner - all->at].ms,
                                        .estimated_ms = results[0].ms,
-                                       .workspace_bytes = winner->bytes};
+                                       .workspace_bytes = winner->bytes,
+                                       .plan = results[winner - all->at].notes};
     const int length = snprintf(answer->impl, sizeof answer->impl, "%s", winner->impl->name);
     return length < (int)sizeof answer->impl;
 }

@@ -13,6 +13,7 @@ struct conv_measuring {
 struct conv_result {
     double ms;                 /* 0: not measured: too far behind, or out of budget */
     char why[CONVOP_WHY_SIZE]; /* it cannot win: it failed, or differs; else "" */
+    char *notes;               /* of the winner, by cvp_malloc, for the cache; NULL: it has none */
 };
 
 /* The fastest candidate; NULL, with an error text, if there is no memory to measure in or none can
@@ -22,7 +23,14 @@ const struct conv_candidate *cvp_conv_measure(const struct conv_plan *plan,
                                               const struct conv_measuring *how,
                                               struct conv_result results[]);
 
-/* What the cache is to keep of it; 0: it cannot, the row's name being too long. */
+/* The same on a GPU, which verifies nothing. */
+const struct conv_candidate *cvp_conv_measure_gpu(const struct conv_plan *plan,
+                                                  const struct conv_candidates *all,
+                                                  const struct conv_measuring *how,
+                                                  struct conv_result results[]);
+
+/* What the cache is to keep of it, its notes among it, which are the answer's then; 0: it cannot,
+ * the row's name being too long. */
 int cvp_conv_answer(const struct conv_candidates *all, const struct conv_result results[],
                     const struct conv_candidate *winner, struct cvp_tune_choice *answer);
 
@@ -44,6 +52,14 @@ struct conv_sets {
     int sets;
     enum conv_place out;
 };
+
+/* Bytes from a tensor's first element to behind its last, in whole blocks; 0 if they overflow, or
+ * if there is none. */
+size_t cvp_conv_span(const struct conv_side *side, size_t element);
+
+/* Finite values of the type; bytes is a whole number of blocks of 4096 elements. */
+void cvp_conv_fill(const convop_context *context, DLDataType dtype, void *to, size_t bytes,
+                   uint64_t seed);
 
 /* 0 without memory for even one set. */
 int cvp_conv_sets_make(struct conv_sets *s, const struct conv_plan *plan);

@@ -167,5 +167,10 @@ convop_status cvp_conv_plan_run(const struct conv_plan *plan, const convop_conv_
     convop_status status = compute_and_tell(plan, t, context, workspace);
     if (status != CONVOP_E_UNSUPPORTED || !(on_gpu || plan->choice == CONVOP_CHOICE_CACHED))
         return status;
-    return run_another(plan, t, context, workspace);
+    char why[CONVOP_WHY_SIZE], other[256];
+    snprintf(why, sizeof why, "%s", convop_last_error());
+    status = run_another(plan, t, context, workspace);
+    if (status != CONVOP_E_UNSUPPORTED) return status;
+    snprintf(other, sizeof other, "%s", convop_last_error());
+    return convop_fail(status, "%s; %s", other, why);
 }

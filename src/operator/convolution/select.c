@@ -196,12 +196,15 @@ static convop_conv_choice measure(struct choosing *c, const struct conv_candidat
     return choice;
 }
 
-/* 1 if there is more than one row for the direction: of one there is nothing to be known. */
+/* 1 if there is more than one way for the direction: of one there is nothing to be known. */
 static int rows_compete(const struct conv_plan *plan)
 {
     int n = 0;
-    for (size_t i = 0; i < plan->rows->count; i++)
-        n += cvp_conv_is_for(plan->rows->at[i], &plan->given);
+    for (size_t i = 0; i < plan->rows->count; i++) {
+        const convop_conv_impl *row = plan->rows->at[i];
+        if (!cvp_conv_is_for(row, &plan->given)) continue;
+        n += CONV_IMPL_HAS(row, alternatives) && row->alternatives ? 2 : 1;
+    }
     return n > 1;
 }
 
@@ -221,7 +224,7 @@ static convop_status choose(struct conv_plan *plan, const convop_conv_impl *with
     }
     cvp_conv_candidates(plan, "", without, &all);
     if (all.count == 0) return cvp_conv_fail_to_find(plan, "");
-    if (asks && all.count > 1 && measures(plan) && !cvp_conv_is_on_gpu(&plan->given))
+    if (asks && measures(plan) && (all.count > 1 || cvp_conv_is_on_gpu(&plan->given)))
         choice = measure(&c, &all);
     if (choice != CONVOP_CHOICE_NONE) status = take_answer(&c, choice);
     if (status != CONVOP_E_UNSUPPORTED) return status;

@@ -57,9 +57,8 @@ static void fill_blocks(void *arg, int lane, int64_t begin, int64_t end)
     }
 }
 
-/* bytes is a whole number of blocks. */
-static void fill(const convop_context *context, DLDataType dtype, void *to, size_t bytes,
-                 uint64_t seed)
+void cvp_conv_fill(const convop_context *context, DLDataType dtype, void *to, size_t bytes,
+                   uint64_t seed)
 {
     struct filling f = {.size = dtype.bits / 8, .to = to, .seed = seed};
     make_table(&f.table, dtype);
@@ -68,9 +67,7 @@ static void fill(const convop_context *context, DLDataType dtype, void *to, size
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* Bytes from a tensor's first element to behind its last, in whole blocks; 0 if they overflow, or
- * if there is none. */
-static size_t span_of(const struct conv_side *side, size_t size)
+size_t cvp_conv_span(const struct conv_side *side, size_t size)
 {
     const convop_conv_strides *s = &side->have;
     const int64_t strides[5] = {s->n, s->c, s->d, s->h, s->w};
@@ -103,7 +100,7 @@ int cvp_conv_sets_make(struct conv_sets *s, const struct conv_plan *plan)
         const struct conv_side side = cvp_conv_side(plan, (enum conv_place)i);
         s->at[i] = s->set_bytes;
         if (s->out == CONV_BIAS && (i == CONV_SRC || i == CONV_WEIGHTS)) continue;
-        s->size[i] = span_of(&side, cvp_conv_element_size(p));
+        s->size[i] = cvp_conv_span(&side, cvp_conv_element_size(p));
         if (!s->size[i] && side.sizes[1] > 0) return 0;
         if (!cvp_add_size(s->set_bytes, s->size[i], &s->set_bytes)) return 0;
     }
@@ -114,7 +111,7 @@ int cvp_conv_sets_make(struct conv_sets *s, const struct conv_plan *plan)
     }
     if (!s->memory) return 0;
     for (int i = 0; i < s->sets; i++)
-        fill(s->context, p->dtype, s->memory + (size_t)i * s->set_bytes, s->set_bytes, 1);
+        cvp_conv_fill(s->context, p->dtype, s->memory + (size_t)i * s->set_bytes, s->set_bytes, 1);
     return 1;
 }
 
@@ -127,7 +124,7 @@ void cvp_conv_sets_free(struct conv_sets *s)
 void cvp_conv_sets_refill(const struct conv_sets *s, const struct conv_plan *plan)
 {
     /* Not as in the set: what must not be read may then be told from what was written. */
-    fill(s->context, plan->given.dtype, s->memory + s->at[s->out], s->size[s->out], 2);
+    cvp_conv_fill(s->context, plan->given.dtype, s->memory + s->at[s->out], s->size[s->out], 2);
 }
 
 convop_conv_operands cvp_conv_sets_operands(const struct conv_sets *s, int set)

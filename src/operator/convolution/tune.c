@@ -58,8 +58,11 @@ static convop_status decide(struct conv_plan *plan, const struct cvp_tune_key *k
     if (!winner) return CONVOP_E_NO_MEMORY;
     const int can_keep = cvp_conv_answer(all, results, winner, &answer);
     plan->ms = answer.ms;
-    CVP_RETURN_IF_ERROR(cvp_conv_plan_take(plan, winner, CONVOP_CHOICE_MEASURED, ""));
-    return o->keep && can_keep ? cvp_tune_store(key, &answer) : CONVOP_OK;
+    convop_status status =
+        cvp_conv_plan_take(plan, winner, CONVOP_CHOICE_MEASURED, answer.plan ? answer.plan : "");
+    if (status == CONVOP_OK && o->keep && can_keep) status = cvp_tune_store(key, &answer);
+    cvp_free(answer.plan);
+    return status;
 }
 
 static convop_status tune(struct conv_plan *plan, const convop_tune_options *o,

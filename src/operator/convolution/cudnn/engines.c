@@ -125,6 +125,11 @@ static convop_status ask(struct search *s, void *graph, unsigned mode)
     if (room > 0)
         count = cvp_backend_get(s->cudnn, heuristics, CVP_CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                 CVP_CUDNN_TYPE_BACKEND_DESCRIPTOR, room, found);
+    if (b.status == CONVOP_OK && count == 0) {
+        s->cudnn->last_error(s->said, sizeof s->said);
+        for (char *c = s->said; *c; c++)
+            if ((unsigned char)*c < ' ') *c = ' ';
+    }
     for (int64_t i = 0; i < count && i < room && s->count < s->most; i++)
         s->left_out[consider(s, found[i])]++;
     while (room > 0) (void)s->cudnn->descriptor_destroy(found[--room]);

@@ -1,6 +1,6 @@
-/* The graph of a convolution: tensors by their strides, so that every layout is one case; the bias
- * as an addition that cuDNN fuses; an output that is added to by beta, or, behind a bias, as one
- * more addend. */
+/* The graph of a convolution: tensors by their strides, so that every layout is one case; bias,
+ * residual and activation as operations that cuDNN fuses; an output that is added to by beta, or,
+ * where something follows the sum, as one more addend. */
 #include "src/operator/convolution/cudnn/graph.h"
 
 #include "src/common/size.h"
@@ -8,6 +8,9 @@
 /* Axes of a tensor as cuDNN counts them: n, c, then the spatial ones, of which 1-D has two as well.
  */
 #define MOST_AXES 5
+
+/* Unique ids of tensors that only the graph knows begin here. */
+#define FIRST_VIRTUAL 100
 
 struct shape {
     int64_t size[MOST_AXES], stride[MOST_AXES];
@@ -150,24 +153,52 @@ static void *multiply(struct cvp_backend *b, const convop_conv_problem *p, void 
     return d;
 }
 
-/* to = one + other, element by element; other may have one element along an axis. */
-static void *addition(struct cvp_backend *b, const convop_conv_problem *p, void *one, void *other,
-                      void *to)
+/* to = one + other, element by element, where other may have one element along an axis; or, with
+ * other NULL, the activation of one. */
+static void *pointwise(struct cvp_backend *b, const convop_conv_problem *p, void *one, void *other,
+                       void *to)
 {
-    const unsigned mode = CVP_CUDNN_POINTWISE_ADD;
-    const unsigned computed = p->dtype.bits == 64 ? CVP_CUDNN_DATA_DOUBLE : CVP_CUDNN_DATA_FLOAT;
-    void *add = cvp_backend_make(b, CVP_CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    cvp_backend_set(b, add, CVP_CUDNN_ATTR_POINTWISE_MODE, CVP_CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
-    cvp_backend_set(b, add, CVP_CUDNN_ATTR_POINTWISE_MATH_PREC, CVP_CUDNN_TYPE_DATA_TYPE, 1,
+    const unsigned mode = other ? CVP_CUDNN_POINTWISE_ADD : CVP_CUDNN_POINTWISE_RELU_FWD;
+    const int is_double = p->dtype.bits == 64;
+    const unsigned computed = is_double ? CVP_CUDNN_DATA_DOUBLE : CVP_CUDNN_DATA_FLOAT;
+    const float most = 6;
+    const double most_double = 6;
+    void *kind = cvp_backend_make(b, CVP_CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+    cvp_backend_set(b, kind, CVP_CUDNN_ATTR_POINTWISE_MODE, CVP_CUDNN_TYPE_POINTWISE_MODE, 1,
+                    &mode);
+    cvp_backend_set(b, kind, CVP_CUDNN_ATTR_POINTWISE_MATH_PREC, CVP_CUDNN_TYPE_DATA_TYPE, 1,
                     &computed);
-    cvp_backend_finalize(b, add, "an addition");
+    if (!other && p->activation == CONVOP_ACTIVATION_RELU6)
+        cvp_backend_set(b, kind, CVP_CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP,
+                        is_double ? CVP_CUDNN_TYPE_DOUBLE : CVP_CUDNN_TYPE_FLOAT, 1,
+                        is_double ? (const void *)&most_double : &most);
+    cvp_backend_finalize(b, kind, "an element-wise operation");
     void *d = cvp_backend_make(b, CVP_CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    cvp_backend_link(b, d, CVP_CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, add);
+    cvp_backend_link(b, d, CVP_CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kind);
     cvp_backend_link(b, d, CVP_CUDNN_ATTR_OPERATION_POINTWISE_XDESC, one);
-    cvp_backend_link(b, d, CVP_CUDNN_ATTR_OPERATION_POINTWISE_BDESC, other);
+    if (other) cvp_backend_link(b, d, CVP_CUDNN_ATTR_OPERATION_POINTWISE_BDESC, other);
     cvp_backend_link(b, d, CVP_CUDNN_ATTR_OPERATION_POINTWISE_YDESC, to);
     cvp_backend_finalize(b, d, "an operation");
     return d;
+}
+
+/* What follows the sum, in cuDNN's order: what is added, then the activation as a NULL. */
+#define MOST_STEPS 4
+
+static int steps_of(struct cvp_backend *b, const convop_conv_problem *p, const int64_t dst_size[],
+                    void *steps[MOST_STEPS])
+{
+    const int64_t bias_size[] = {1, p->oc, 1, 1, 1};
+    const convop_conv_strides bias_strides = {.c = p->bias_stride};
+    int n = 0;
+    const int alone = !p->bias && !p->residual && p->activation == CONVOP_ACTIVATION_NONE;
+    if (alone) return 0;
+    if (p->add) steps[n++] = tensor(b, p, CONV_UID_OLD, dst_size, &p->dst, 0);
+    if (p->residual)
+        steps[n++] = tensor(b, p, CONV_UID_RESIDUAL, dst_size, &p->residual_strides, 0);
+    if (p->bias) steps[n++] = tensor(b, p, CONV_UID_BIAS, bias_size, &bias_strides, 0);
+    if (p->activation != CONVOP_ACTIVATION_NONE) steps[n++] = NULL;
+    return n;
 }
 
 void *cvp_conv_cudnn_graph(struct cvp_backend *b, const convop_conv_problem *p)
@@ -175,30 +206,21 @@ void *cvp_conv_cudnn_graph(struct cvp_backend *b, const convop_conv_problem *p)
     const int64_t src_size[] = {p->mb, p->ic, p->id, p->ih, p->iw};
     const int64_t dst_size[] = {p->mb, p->oc, p->od, p->oh, p->ow};
     const int64_t weights_size[] = {p->oc, p->ic / p->g, p->kd, p->kh, p->kw};
-    const int64_t bias_size[] = {1, p->oc, 1, 1, 1};
-    const convop_conv_strides bias_strides = {.c = p->bias_stride};
-    void *operations[3];
-    int n = 0;
+    void *operations[1 + MOST_STEPS], *steps[MOST_STEPS];
     void *src = tensor(b, p, CONV_UID_SRC, src_size, &p->src, 0);
     void *weights = tensor(b, p, CONV_UID_WEIGHTS, weights_size, &p->weights, 0);
     void *dst = tensor(b, p, CONV_UID_DST, dst_size, &p->dst, 0);
-    if (!p->bias) {
-        operations[n++] = multiply(b, p, src, weights, dst, p->add);
-    } else {
-        void *product = tensor(b, p, 100, dst_size, &p->dst, 1);
-        void *bias = tensor(b, p, CONV_UID_BIAS, bias_size, &bias_strides, 0);
-        operations[n++] = multiply(b, p, src, weights, product, 0);
-        if (p->add) {
-            void *old = tensor(b, p, CONV_UID_OLD, dst_size, &p->dst, 0);
-            void *sum = tensor(b, p, 101, dst_size, &p->dst, 1);
-            operations[n++] = addition(b, p, product, old, sum);
-            product = sum;
-        }
-        operations[n++] = addition(b, p, product, bias, dst);
+    const int n = steps_of(b, p, dst_size, steps);
+    void *product = n ? tensor(b, p, FIRST_VIRTUAL, dst_size, &p->dst, 1) : dst;
+    operations[0] = multiply(b, p, src, weights, product, n ? 0 : p->add);
+    for (int i = 0; i < n; i++) {
+        void *to = i == n - 1 ? dst : tensor(b, p, FIRST_VIRTUAL + i + 1, dst_size, &p->dst, 1);
+        operations[i + 1] = pointwise(b, p, product, steps[i], to);
+        product = to;
     }
     void *graph = cvp_backend_make(b, CVP_CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     cvp_backend_set(b, graph, CVP_CUDNN_ATTR_OPERATIONGRAPH_OPS, CVP_CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                    n, operations);
+                    1 + n, operations);
     cvp_backend_finalize(b, graph, "a graph");
     return graph;
 }

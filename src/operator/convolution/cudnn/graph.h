@@ -6,7 +6,14 @@
 #include "src/operator/convolution/problem.h"
 
 /* What a pointer is bound to when the graph runs. */
-enum conv_uid { CONV_UID_SRC = 1, CONV_UID_WEIGHTS, CONV_UID_DST, CONV_UID_BIAS, CONV_UID_OLD };
+enum conv_uid {
+    CONV_UID_SRC = 1,
+    CONV_UID_WEIGHTS,
+    CONV_UID_DST,
+    CONV_UID_BIAS,
+    CONV_UID_OLD,
+    CONV_UID_RESIDUAL
+};
 
 /* cuDNN is promised so many bytes; a call with less takes another row. */
 #define CONV_CUDNN_ALIGNMENT 16

@@ -44,6 +44,28 @@ static void end(void *state)
     cvp_free(state);
 }
 
+/* Engines add one tensor beside the bias. */
+static int fuses(const convop_conv_problem *p)
+{
+    return !(p->add && p->residual);
+}
+
+static void alternatives(const convop_conv_problem *p, int most,
+                         void (*visit)(void *user, const char *notes), void *user)
+{
+    const char *why;
+    int count = 0;
+    struct conv_cudnn_plan *plans = cvp_calloc((size_t)most, sizeof *plans);
+    if (!plans) return;
+    if (cvp_conv_cudnn_offer(cvp_cudnn_get(&why), p->gpu, p, most, plans, &count) != CONVOP_OK)
+        count = 0;
+    for (int i = 0; i < count; i++) {
+        visit(user, plans[i].json);
+        cvp_conv_cudnn_plan_end(&plans[i]);
+    }
+    cvp_free(plans);
+}
+
 static const char *notes(const void *state)
 {
     const struct conv_cudnn_plan *plan = state;
@@ -52,8 +74,8 @@ static const char *notes(const void *state)
 
 /* What a plan reads and writes, by the names in its graph. */
 struct bindings {
-    int64_t count, uids[5];
-    void *pointers[5];
+    int64_t count, uids[6];
+    void *pointers[6];
 };
 
 static void bind(struct bindings *b, int64_t uid, const void *pointer)
@@ -69,7 +91,8 @@ static void bind_all(struct bindings *b, const convop_conv_problem *p,
     bind(b, CONV_UID_WEIGHTS, p->direction == CONVOP_BWD_W ? t->out : t->weights);
     bind(b, CONV_UID_DST, p->direction == CONVOP_FWD ? t->out : t->dst);
     if (p->bias) bind(b, CONV_UID_BIAS, t->bias);
-    if (p->bias && p->add) bind(b, CONV_UID_OLD, t->out);
+    if (p->add && (p->bias || cvp_conv_has_epilogue(p))) bind(b, CONV_UID_OLD, t->out);
+    if (p->residual) bind(b, CONV_UID_RESIDUAL, t->residual);
 }
 
 static convop_status execute(const struct conv_cudnn_plan *plan, const struct bindings *bound,
@@ -131,6 +154,8 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         .begin = begin,                                                                            \
         .end = end,                                                                                \
         .notes = notes,                                                                            \
+        .fuses = fuses,                                                                            \
+        .alternatives = alternatives,                                                              \
     }
 
 ROW(fwd, CONVOP_FWD);
