@@ -5,6 +5,7 @@
 #include "convop/conv_impl.h"
 #include "convop/registry.h"
 #include "src/operator/gemm/gemm.h"
+#include "src/operator/stored/stored.h"
 
 /* The tensors of a problem, or their gradients in their place; for their strides only. Each may be
  * NULL and is then taken as compact. */
@@ -64,14 +65,23 @@ static inline int cvp_conv_is_on_gpu(const convop_conv_problem *p)
     return p->device_type == kDLCUDA;
 }
 
-/* The types that tensors are stored in, in the order of the tables of instances. */
-enum conv_stored_type { CONV_F32, CONV_F64, CONV_F16, CONV_BF16, CONV_STORED_TYPES };
-
-static inline enum conv_stored_type cvp_conv_stored_type(const convop_conv_problem *p)
+/* How the tensors are stored, and the kernels for it. */
+static inline enum cvp_stored_type cvp_conv_stored_type(const convop_conv_problem *p)
 {
-    if (p->dtype.bits == 64) return CONV_F64;
-    if (p->dtype.bits == 32) return CONV_F32;
-    return p->dtype.code == kDLBfloat ? CONV_BF16 : CONV_F16;
+    if (p->dtype.bits == 64) return CVP_STORED_F64;
+    if (p->dtype.bits == 32) return CVP_STORED_F32;
+    return p->dtype.code == kDLBfloat ? CVP_STORED_BF16 : CVP_STORED_F16;
+}
+
+static inline const struct cvp_stored *cvp_conv_stored(const convop_conv_problem *p)
+{
+    return cvp_stored(cvp_conv_stored_type(p), (enum cvp_isa)p->isa);
+}
+
+/* Numbers as kernels compute with, where they are stored as such. */
+static inline const struct cvp_stored *cvp_conv_numbers(const convop_conv_problem *p)
+{
+    return cvp_stored(p->dtype.bits == 64 ? CVP_STORED_F64 : CVP_STORED_F32, (enum cvp_isa)p->isa);
 }
 
 /* The type in which kernels compute, and the bytes of an element of it. */

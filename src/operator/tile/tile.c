@@ -21,54 +21,62 @@ const struct cvp_tile_kernels *cvp_tile_kernels(enum cvp_float type, enum cvp_is
     return tables[i][type];
 }
 
+static const struct cvp_stored *stored_of(const struct cvp_tile_kernels *k,
+                                          const struct cvp_tile_args *t)
+{
+    if (t->stored) return t->stored;
+    return cvp_stored(k->size == 8 ? CVP_STORED_F64 : CVP_STORED_F32, CVP_ISA_BASELINE);
+}
+
 void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *t, int rows,
                   int columns)
 {
     const int vectors = (columns + k->lanes - 1) / k->lanes;
     cvp_tile *const *tiles = t->is_panels ? k->panel_tiles : t->b_table ? k->table_tiles : k->tiles;
     cvp_tile *tile = tiles[(rows - 1) * k->vectors + vectors - 1];
-    if (columns == vectors * k->lanes) {
+    if (columns == vectors * k->lanes && (!t->stored || t->stored->size == k->size)) {
         tile(t);
         return;
     }
     /* On the side, by the same kernel. */
+    const struct cvp_stored *stored = stored_of(k, t);
     _Alignas(64) char c[CVP_TILE_BYTES];
-    _Alignas(64) char bias[2 * 64];
+    _Alignas(64) char bias[2 * 64] = {0};
     _Alignas(64) char residual[CVP_TILE_BYTES];
     struct cvp_tile_args side = *t;
-    const size_t width = (size_t)(vectors * k->lanes * k->size);
-    const size_t valid = (size_t)(columns * k->size);
     side.c = c;
     side.c_row = vectors * k->lanes;
+    const size_t width = (size_t)(vectors * k->lanes * k->size);
+    const size_t valid = (size_t)(columns * k->size);
     for (int i = 0; i < rows && t->add; i++) {
         memset(c + i * width + valid, 0, width - valid);
-        memcpy(c + i * width, (char *)t->c + i * t->c_row * k->size, valid);
+        stored->load(c + i * width, (char *)t->c + i * t->c_row * stored->size, 1, columns);
     }
     for (int i = 0; i < rows && t->residual; i++) {
         memset(residual + i * width + valid, 0, width - valid);
-        memcpy(residual + i * width, (const char *)t->residual + i * t->c_row * k->size, valid);
+        stored->load(residual + i * width, (const char *)t->residual + i * t->c_row * stored->size,
+                     1, columns);
         side.residual = residual;
     }
     if (t->column_bias) {
-        memset(bias, 0, sizeof bias);
         memcpy(bias, t->column_bias, valid);
         side.column_bias = bias;
     }
     tile(&side);
-    for (int i = 0; i < rows; i++)
-        memcpy((char *)t->c + i * t->c_row * k->size, c + i * width, valid);
+    stored->store(t->c, t->c_row, 1, c, side.c_row, rows, columns, 0);
 }
 
 void cvp_tile_run_rows(const struct cvp_tile_kernels *k, const struct cvp_tile_args *t,
                        int64_t rows, int columns)
 {
     const int64_t tiles = cvp_ceil_div(rows, k->rows);
+    const int64_t row = t->c_row * stored_of(k, t)->size;
     struct cvp_tile_args part = *t;
     for (int64_t i = 0; i < tiles; i++) {
         const int64_t first = rows * i / tiles, end = rows * (i + 1) / tiles;
         part.a_at = t->a_at + first * t->a_row;
-        part.c = (char *)t->c + first * t->c_row * k->size;
-        if (t->residual) part.residual = (const char *)t->residual + first * t->c_row * k->size;
+        part.c = (char *)t->c + first * row;
+        if (t->residual) part.residual = (const char *)t->residual + first * row;
         cvp_tile_run(k, &part, (int)(end - first), columns);
     }
 }

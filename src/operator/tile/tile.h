@@ -14,6 +14,7 @@
 #include "convop/base.h"
 #include "src/common/cpu.h"
 #include "src/operator/gemm/gemm.h"
+#include "src/operator/stored/stored.h"
 
 struct cvp_tile_run {
     const void *a, *b; /* of a tile at 0, 0: see a_at, b_at */
@@ -27,6 +28,9 @@ struct cvp_tile_args {
     int64_t a_row, a_col, b_row; /* strides in elements */
     void *c;
     int64_t c_row;
+    /* What c and residual hold, which cvp_tile_run converts; NULL: numbers as tiles compute with.
+     */
+    const struct cvp_stored *stored;
     /* Where the rows of b lie anywhere, and there is one run: its b[p * b_row + j] is then
      * b[b_table[p] + j]. NULL: they lie evenly. */
     const int64_t *b_table;
@@ -47,27 +51,16 @@ struct cvp_tile_args {
 
 typedef void cvp_tile(const struct cvp_tile_args *t);
 
-/* `n` elements of each row of b that lie side by side, and their place in a panel's row. */
-struct cvp_tile_piece {
-    int64_t from, to, n;
-};
-
-/* Copies rows that lie anywhere into a panel, whose rows follow each other:
+/* Copies rows of planes of pixels into a panel, whose rows follow each other, with zeros between
+ * pieces that are there:
  *
- *     panel[p * columns + to + j] = from[table[p] + from + j], for p < n, for each piece, j < its n
+ *     panel[p * columns + to + j] = from < 0 ? 0 : image[p * plane + from + j], p < n
  *
- * Pieces ascend in `to`. Whole vectors are read and written: up to one less an element is read past
- * each piece, and written past the last row. */
-typedef void cvp_tile_gather(void *panel, int64_t columns, const void *from, const int64_t *table,
-                             int64_t n, const struct cvp_tile_piece *pieces, int num_pieces);
-
-/* The same from planes of pixels, with zeros between pieces that are there:
- *
- *     panel[p * columns + to + j] = from < 0 ? 0 : image[p * plane + from + j]
- *
- * Pieces follow each other, and cover all columns. */
+ * for each piece, j < its n. Pieces follow each other, and cover all columns. Whole vectors are
+ * read and written: up to one less an element is read past each piece, and written past the last
+ * row. */
 typedef void cvp_tile_collect(void *panel, int64_t columns, const void *image, int64_t plane,
-                              int64_t n, const struct cvp_tile_piece *pieces, int num_pieces);
+                              int64_t n, const struct cvp_piece *pieces, int num_pieces);
 
 /* The kernels of one instruction set for one type. */
 struct cvp_tile_kernels {
@@ -76,7 +69,6 @@ struct cvp_tile_kernels {
     int lanes, vectors; /* elements of a vector; vectors across a tile at most */
     /* [(rows - 1) * vectors + (v - 1)]: rows x (v * lanes) */
     cvp_tile *const *tiles, *const *table_tiles, *const *panel_tiles;
-    cvp_tile_gather *gather;
     cvp_tile_collect *collect;
 };
 

@@ -10,10 +10,10 @@
         cvp_dw_bf16_##isa;
 CVP_EACH_ISA(DECLARE)
 
-/* In the order of enum conv_stored_type. */
+/* In the order of enum cvp_stored_type. */
 #define ENTRY(ISA, isa)                                                                            \
     [CVP_ISA_##ISA] = {&cvp_dw_f32_##isa, &cvp_dw_f64_##isa, &cvp_dw_f16_##isa, &cvp_dw_bf16_##isa},
-static const struct cvp_dw_kernels *const tables[CVP_ISA_COUNT][CONV_STORED_TYPES] = {
+static const struct cvp_dw_kernels *const tables[CVP_ISA_COUNT][CVP_STORED_COUNT] = {
     CVP_EACH_ISA(ENTRY)};
 
 const struct cvp_dw_kernels *cvp_dw_kernels(const convop_conv_problem *p)

@@ -23,6 +23,13 @@ double cvp_conv_price(const convop_conv_problem *p, const conv_prices prices,
     return total * 1e-6;
 }
 
+double cvp_conv_convert_price(const convop_conv_problem *p, double elements, double tasks)
+{
+    static const double ns[CVP_ISA_COUNT] = {1, 0.3, 0.15};
+    if (cvp_conv_is_wide(p)) return 0;
+    return ns[isa_of(p)] * 1e-6 * elements / cvp_conv_most(1, cvp_conv_least(p->threads, tasks));
+}
+
 double cvp_conv_vector(const convop_conv_problem *p)
 {
     return (double)(16 << isa_of(p)) / (double)cvp_conv_float_size(p);

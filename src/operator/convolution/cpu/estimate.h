@@ -23,7 +23,10 @@ typedef double conv_prices[CVP_ISA_COUNT][CONV_KINDS];
 double cvp_conv_price(const convop_conv_problem *p, const conv_prices prices,
                       const double work[CONV_KINDS], double tasks);
 
-/* Elements of a vector of the problem's type. */
+/* Milliseconds that `tasks` tasks take to convert elements of 16 bits; 0 where there are none. */
+double cvp_conv_convert_price(const convop_conv_problem *p, double elements, double tasks);
+
+/* Elements of a vector of the type that kernels compute in. */
 double cvp_conv_vector(const convop_conv_problem *p);
 
 /* Sizes as double: estimates need no exact numbers, and nothing overflows. Not those of libm, whose

@@ -11,7 +11,7 @@ int cvp_conv_implicit_fits(const convop_conv_problem *p, int lanes, char why[CON
 
 static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
-    if (!cvp_conv_is_plain(p, why)) return 0;
+    if (!cvp_conv_is_dense(p, why)) return 0;
     if (!p->channels_last) return cvp_conv_implicit_first_applicable(p, why);
     return cvp_conv_implicit_last_applicable(p, why);
 }
@@ -44,8 +44,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
 
 static int fuses(const convop_conv_problem *p)
 {
-    (void)p;
-    return 1;
+    return cvp_conv_is_wide(p);
 }
 
 #define IMPLICIT(row, dir)                                                                         \
@@ -54,7 +53,7 @@ static int fuses(const convop_conv_problem *p)
         .struct_size = sizeof(convop_conv_impl),                                                   \
         .name = "implicit",                                                                        \
         .direction = dir,                                                                          \
-        .version = 1,                                                                              \
+        .version = 2,                                                                              \
         .level = CONVOP_LEVEL_BUILTIN,                                                             \
         .applicable = applicable,                                                                  \
         .workspace = workspace,                                                                    \

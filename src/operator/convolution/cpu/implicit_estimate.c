@@ -176,5 +176,9 @@ double cvp_conv_implicit_filter_estimate(const convop_conv_problem *p)
             p->channels_last ? 0 : pixels * (double)p->oc * (double)(f.in_blocks * f.tap_blocks),
         [PUT] = p->channels_last ? 0 : (double)p->oc * (double)f.icg * taps,
     };
-    return price(p, work, (double)f.tasks);
+    /* Every task has its own copies. */
+    const double src = (double)p->mb * (double)cvp_conv_src_pixels(p) * (double)p->ic;
+    const double converted = (double)f.tap_blocks * (pixels * (double)p->oc * (double)f.in_blocks +
+                                                     src * (double)f.out_blocks);
+    return price(p, work, (double)f.tasks) + cvp_conv_convert_price(p, converted, (double)f.tasks);
 }

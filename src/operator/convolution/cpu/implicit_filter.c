@@ -59,7 +59,8 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
     const int64_t rows = p->od * p->oh;
     char *own = job->lanes + (size_t)lane * f->lane_bytes;
     for (int64_t i = begin; i < end; i++) {
-        struct implicit_filter_part k = {.panel = own, .sums = own + f->panel_bytes};
+        struct implicit_filter_part k = {.panel = own, .staged = own + f->panel_bytes};
+        k.sums = k.staged + f->staged_bytes;
         k.runs = (struct cvp_tile_run *)(void *)(k.sums + f->sum_bytes);
         int64_t rest = i;
         k.t0 = cvp_conv_implicit_next(&rest, f->tap_blocks) * f->tap_block;
@@ -69,7 +70,7 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
         k.t1 = cvp_min_i64(k.t0 + f->tap_block, f->taps);
         k.c1 = cvp_min_i64(k.c0 + f->in_block, f->icg);
         k.o1 = cvp_min_i64(k.o0 + f->out_block, f->ocg);
-        if (!p->channels_last) memset(k.sums, 0, f->sum_bytes);
+        memset(k.sums, 0, f->sum_bytes);
         for (k.n = 0; k.n < p->mb; k.n++)
             for (k.r0 = 0; k.r0 < rows; k.r0 += f->chunk) {
                 k.r1 = cvp_min_i64(k.r0 + f->chunk, rows);
@@ -78,13 +79,18 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
                                   : cvp_conv_implicit_filter_add_first)(job, &k);
                 cvp_stage_leave(outer);
             }
-        if (!p->channels_last) cvp_conv_implicit_filter_put(job, &k);
+        if (!p->channels_last)
+            cvp_conv_implicit_filter_put_first(job, &k);
+        else if (f->converts)
+            cvp_conv_implicit_filter_put_last(job, &k);
     }
 }
 
 static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
-    return cvp_conv_is_plain(p, why) &&
+    /* Rows of several depths are not staged. */
+    const int is_flat = p->od == 1 && p->kd == 1;
+    return (is_flat ? cvp_conv_is_dense(p, why) : cvp_conv_is_plain(p, why)) &&
            cvp_conv_implicit_fits(p, cvp_conv_implicit_filter_plan(p).lanes, why);
 }
 
@@ -108,7 +114,7 @@ const convop_conv_impl cvp_conv_implicit_bwd_w = {
     .struct_size = sizeof(convop_conv_impl),
     .name = "implicit",
     .direction = CONVOP_BWD_W,
-    .version = 1,
+    .version = 2,
     .level = CONVOP_LEVEL_BUILTIN,
     .applicable = applicable,
     .workspace = workspace,

@@ -50,42 +50,66 @@ static void clear_tap(const struct implicit_filter_job *job, const struct implic
                (size_t)((k->c1 - k->c0) * f->size));
 }
 
+/* Where the sums of a tap and channels from j on lie: in the output, or as numbers until all are
+ * there. */
+struct sums {
+    char *at;
+    int64_t row; /* from one output channel to the next */
+    int add;     /* to what is there, in the first chunk too */
+};
+
+static struct sums sums_of(const struct implicit_filter_job *job,
+                           const struct implicit_filter_part *k, int64_t tap, int64_t j)
+{
+    const struct implicit_filter *f = job->f;
+    if (f->converts)
+        return (struct sums){k->sums + ((tap - k->t0) * f->in_pitch + j) * f->size,
+                             f->tap_block * f->in_pitch, 1};
+    const int64_t at = ((k->g * f->ocg + k->o0) * f->taps + tap) * f->icg + k->c0 + j;
+    return (struct sums){job->out + at * f->size, f->taps * f->icg, f->p->add};
+}
+
 void cvp_conv_implicit_filter_add_last(const struct implicit_filter_job *job,
                                        const struct implicit_filter_part *k)
 {
     const int is_first = k->n == 0 && k->r0 == 0;
     const struct implicit_filter *f = job->f;
     const convop_conv_problem *p = f->p;
-    const struct implicit_filter_operand dst = {
-        job->diff_dst +
-            ((k->n * cvp_conv_dst_pixels(p) + k->r0 * p->ow) * p->oc + k->g * f->ocg + k->o0) *
-                f->size,
-        p->oc};
-    const struct implicit_filter_operand src = {
-        job->src + (k->n * cvp_conv_src_pixels(p) * p->ic + k->g * f->icg + k->c0) * f->size,
-        p->ic};
+    const struct implicit_filter_operands in = cvp_conv_implicit_filter_operands(job, k);
     const int64_t rows = k->o1 - k->o0, columns = k->c1 - k->c0;
     for (int64_t tap = k->t0; tap < k->t1; tap++) {
-        int64_t runs = cvp_conv_implicit_filter_runs(f, k, tap, dst, src, 0);
+        int64_t runs = cvp_conv_implicit_filter_runs(f, k, tap, in.dst, in.src, 0);
         if (runs == 0) {
-            if (is_first && !p->add) clear_tap(job, k, tap);
+            if (is_first && !p->add && !f->converts) clear_tap(job, k, tap);
             continue;
         }
         for (int64_t j = 0; j < columns; j += f->columns) {
             const int width = (int)cvp_min_i64(f->columns, columns - j);
-            if (width % f->kernels->lanes) runs = guard_tail(job, k, runs, j, width);
-            const struct cvp_tile_args t = {
-                .runs = k->runs,
-                .num_runs = runs,
-                .b_at = j,
-                .a_row = 1,
-                .a_col = p->oc,
-                .b_row = f->step * p->ic,
-                .c = job->out +
-                     (((k->g * f->ocg + k->o0) * f->taps + tap) * f->icg + k->c0 + j) * f->size,
-                .c_row = f->taps * f->icg,
-                .add = p->add || !is_first};
+            if (width % f->kernels->lanes && !f->converts)
+                runs = guard_tail(job, k, runs, j, width);
+            const struct sums sums = sums_of(job, k, tap, j);
+            const struct cvp_tile_args t = {.runs = k->runs,
+                                            .num_runs = runs,
+                                            .b_at = j,
+                                            .a_row = 1,
+                                            .a_col = in.dst.pixel,
+                                            .b_row = f->step * in.src.pixel,
+                                            .c = sums.at,
+                                            .c_row = sums.row,
+                                            .stored = cvp_conv_numbers(p),
+                                            .add = sums.add || !is_first};
             cvp_tile_run_rows(f->kernels, &t, rows, width);
         }
     }
+}
+
+void cvp_conv_implicit_filter_put_last(const struct implicit_filter_job *job,
+                                       const struct implicit_filter_part *k)
+{
+    const struct implicit_filter *f = job->f;
+    for (int64_t o = k->o0; o < k->o1; o++)
+        f->stored->store(job->out + (((k->g * f->ocg + o) * f->taps + k->t0) * f->icg + k->c0) *
+                                        f->stored->size,
+                         f->icg, 1, k->sums + (o - k->o0) * f->tap_block * f->in_pitch * f->size,
+                         f->in_pitch, k->t1 - k->t0, k->c1 - k->c0, f->p->add);
 }

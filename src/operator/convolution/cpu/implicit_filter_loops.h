@@ -10,17 +10,13 @@ static void NAME(put_turned)(const struct implicit_filter_job *job,
     cvp_gemm_pack_rows *turn =
         cvp_gemm_kernels(cvp_conv_float(f->p), (enum cvp_isa)f->p->isa)->pack_rows;
     T *to = (T *)(void *)job->out + (k->g * f->ocg + k->o0) * filter + at;
-    for (int64_t o = 0; o < k->o1 - k->o0; o += TURNED) {
-        T turned[TURNED * TURNED + CVP_GEMM_PACK_SLACK / sizeof(T)];
+    for (int64_t o = 0; o < k->o1 - k->o0; o += TURNED, to += TURNED * filter) {
+        NUMBER turned[TURNED * TURNED + CVP_GEMM_PACK_SLACK / sizeof(NUMBER)];
         const void *part[TURNED];
         const int64_t n = cvp_min_i64(TURNED, k->o1 - k->o0 - o);
-        for (int i = 0; i < width; i++) part[i] = (const T *)rows[i] + o;
+        for (int i = 0; i < width; i++) part[i] = (const NUMBER *)rows[i] + o;
         turn(turned, width, n, part);
-        for (int64_t i = 0; i < n; i++, to += filter)
-            if (f->p->add)
-                for (int j = 0; j < width; j++) to[j] += turned[i * width + j];
-            else
-                memcpy(to, turned + i * width, (size_t)width * sizeof(T));
+        f->stored->store(to, filter, 1, turned, width, n, width, f->p->add);
     }
 }
 
@@ -29,15 +25,15 @@ static void NAME(put_taps)(const struct implicit_filter_job *job,
                            const struct implicit_filter_part *k)
 {
     const struct implicit_filter *f = job->f;
-    const T *sums = (const T *)(const void *)k->sums;
+    const NUMBER *sums = (const NUMBER *)(const void *)k->sums;
     for (int64_t o = k->o0; o < k->o1; o++) {
         T *filter = (T *)(void *)job->out + (k->g * f->ocg + o) * f->icg * f->taps;
         for (int64_t c = k->c0; c < k->c1; c++)
             for (int64_t tap = k->t0; tap < k->t1; tap++) {
-                const T sum =
+                const NUMBER sum =
                     sums[((tap - k->t0) * f->in_block + c - k->c0) * f->pitch + o - k->o0];
                 T *to = &filter[c * f->taps + tap];
-                *to = f->p->add ? *to + sum : sum;
+                *to = STORE(f->p->add ? (NUMBER)LOAD(*to) + sum : sum);
             }
     }
 }
@@ -47,7 +43,7 @@ static void NAME(put_sums)(const struct implicit_filter_job *job,
                            const struct implicit_filter_part *k)
 {
     const struct implicit_filter *f = job->f;
-    const T *sums = (const T *)(const void *)k->sums;
+    const NUMBER *sums = (const NUMBER *)(const void *)k->sums;
     const int64_t end = k->c1 * f->taps;
     if (k->t1 - k->t0 < f->taps) {
         NAME(put_taps)(job, k);

@@ -26,12 +26,26 @@ static int64_t count_tasks(struct implicit_filter *f)
     return f->tasks = f->p->g * f->out_blocks * f->in_blocks * f->tap_blocks;
 }
 
+/* The rows of src that a chunk reads, as many as there are at most. */
+static int rows_of(struct implicit_filter *f)
+{
+    const convop_conv_problem *p = f->p;
+    int64_t window, steps;
+    if (!cvp_mul_i64(p->kh - 1, p->dh, &window) || !cvp_mul_i64(f->chunk - 1, p->sh, &steps) ||
+        !cvp_add_i64(window, steps, &f->span))
+        return 0;
+    f->span = cvp_min_i64(p->ih, f->span + 1);
+    return 1;
+}
+
 struct implicit_filter cvp_conv_implicit_filter_plan(const convop_conv_problem *p)
 {
     struct implicit_filter f = {.p = p,
                                 .kernels =
                                     cvp_tile_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa),
-                                .size = (int64_t)cvp_conv_element_size(p),
+                                .stored = cvp_conv_stored(p),
+                                .converts = !cvp_conv_is_wide(p),
+                                .size = (int64_t)cvp_conv_float_size(p),
                                 .icg = p->ic / p->g,
                                 .ocg = p->oc / p->g,
                                 .taps = cvp_conv_taps(p),
@@ -63,19 +77,28 @@ struct implicit_filter cvp_conv_implicit_filter_plan(const convop_conv_problem *
     f.chunk = cvp_max_i64(
         1, cvp_min_i64(CHUNK_BYTES / row, cvp_min_i64(p->od * p->oh, CVP_IMPLICIT_MAX_RUNS)));
     f.pitch = cvp_ceil_div(f.out_block, f.columns) * f.columns;
+    f.in_pitch = cvp_ceil_div(f.in_block, f.kernels->lanes) * f.kernels->lanes;
     /* NC*: a chunk of diff_dst as a panel, and the sums of all panels, transposed. */
-    int64_t panel = 0, sums = 0;
+    int64_t panel = 0, sums = 0, staged = 0;
     if (!p->channels_last) {
         if (!cvp_mul_i64(f.chunk * p->ow, f.pitch * f.size, &panel) ||
             !cvp_mul_i64(f.in_block * f.tap_block, f.pitch * f.size, &sums))
             return f;
+    } else if (f.converts) {
+        if (!cvp_mul_i64(f.chunk * p->ow, f.out_block * f.size, &panel) ||
+            !cvp_mul_i64(f.out_block * f.tap_block, f.in_pitch * f.size, &sums))
+            return f;
     } else if (f.icg % f.kernels->lanes) {
         panel = tail;
     }
-    f.panel_bytes = cvp_round_up((size_t)panel, CVP_BUFFER_ALIGN);
+    if (f.converts && (!rows_of(&f) || !cvp_mul_i64(f.span * p->iw, f.in_pitch * f.size, &staged)))
+        return f;
+    f.panel_bytes =
+        cvp_round_up((size_t)panel + (f.converts ? CVP_GEMM_PACK_SLACK : 0), CVP_BUFFER_ALIGN);
+    f.staged_bytes = cvp_round_up((size_t)staged, CVP_BUFFER_ALIGN);
     f.sum_bytes = cvp_round_up((size_t)sums, CVP_BUFFER_ALIGN);
     f.lane_bytes =
-        f.panel_bytes + f.sum_bytes +
+        f.panel_bytes + f.staged_bytes + f.sum_bytes +
         cvp_round_up((CVP_IMPLICIT_MAX_RUNS + 1) * sizeof(struct cvp_tile_run), CVP_BUFFER_ALIGN);
     f.lanes = (int)cvp_min_i64(cvp_min_i64(p->threads, f.tasks),
                                (int64_t)(p->workspace_limit / f.lane_bytes));

@@ -30,12 +30,12 @@ static void clear(const struct implicit_first_job *job, const struct implicit_fi
     for (int64_t th = b->h0; th < b->h1; th++)
         for (int64_t at = 0; at < width; at += f->columns)
             for (int64_t i = b->tile0; i < b->tile1; i++)
-                cvp_conv_implicit_first_put(job, b,
-                                            &(struct implicit_first_strip){
-                                                th, at, (int)cvp_min_i64(f->columns, width - at)},
-                                            i * f->height,
-                                            (int)cvp_min_i64(f->height, f->out_c - i * f->height),
-                                            zeros, 0, 0);
+                cvp_conv_implicit_first_put(
+                    job, b,
+                    &(struct implicit_first_strip){th, at, (int)cvp_min_i64(f->columns, width - at),
+                                                   0},
+                    i * f->height, (int)cvp_min_i64(f->height, f->out_c - i * f->height), zeros,
+                    f->columns, 0, 0);
 }
 
 static void compute(const struct implicit_first_job *job, const struct implicit_first_block *b)
@@ -65,7 +65,8 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         struct implicit_first_block b = {.table = (int64_t *)(void *)own};
         b.runs = (struct cvp_tile_run *)(void *)(own + f->table_bytes);
-        b.panels = own + f->table_bytes + f->run_bytes;
+        b.sums = own + f->table_bytes + f->run_bytes;
+        b.panels = b.sums + f->sum_bytes;
         /* Apart by a vector, as rows are written past their end. */
         b.panel = f->chunk * cvp_conv_taps(f->p) * f->columns + f->kernels->lanes;
         b.staged = b.panels + f->panel_bytes;
@@ -97,10 +98,10 @@ int cvp_conv_implicit_first_applicable(const convop_conv_problem *p, char why[CO
     return 0;
 }
 
-/* Of a call's own packed weights. */
+/* Of a call's own packed weights, and its bias. */
 static size_t own_bytes(const struct implicit_first *f)
 {
-    return f->is_raw ? 0 : f->weight_bytes;
+    return f->bias_bytes + (f->is_raw ? 0 : f->weight_bytes);
 }
 
 size_t cvp_conv_implicit_first_workspace(const convop_conv_problem *p)
@@ -131,12 +132,20 @@ convop_status cvp_conv_implicit_first_run(const convop_conv_problem *p,
                                      .t = t,
                                      .in = forward ? t->src : t->dst,
                                      .packed = t->packed,
+                                     .bias = t->bias,
+                                     .bias_step = p->bias_stride,
                                      .out = t->out,
                                      .residual = p->residual ? t->residual : NULL,
                                      .lanes = (char *)workspace + own_bytes(&f)};
+    if (t->bias && f.converts) {
+        f.stored->load(workspace, t->bias, p->bias_stride, p->oc);
+        job.bias = workspace;
+        job.bias_step = 1;
+    }
     if (!t->packed && !f.is_raw) {
-        cvp_conv_implicit_first_pack_weights(&f, t->weights, workspace, context);
-        job.packed = workspace;
+        char *packed = (char *)workspace + f.bias_bytes;
+        cvp_conv_implicit_first_pack_weights(&f, t->weights, packed, context);
+        job.packed = packed;
     }
     cvp_parallel_on(context, f.lanes, f.tasks, run_tasks, &job);
     return CONVOP_OK;

@@ -13,7 +13,9 @@
 struct implicit_first {
     const convop_conv_problem *p;
     const struct cvp_tile_kernels *kernels;
-    int64_t size; /* bytes of an element */
+    const struct cvp_stored *stored, *numbers; /* elements of the tensors, and as computed with */
+    int converts;                              /* these are not the same */
+    int64_t size;                              /* bytes of a number */
     int64_t in_c, out_c, in_all, out_all, in_h, in_w, out_h, out_w, in_plane, out_plane;
     int64_t columns, height, tiles;  /* of a tile; tiles of output channels */
     int64_t chunk;                   /* input channels at a time */
@@ -29,8 +31,10 @@ struct implicit_first {
     int is_flat; /* they are not, and the rows of a task are one long row */
     int is_raw;  /* weights need not be packed */
     int64_t phases, phase_taps[CVP_IMPLICIT_MAX_PHASES + 1]; /* taps of the phases before each */
-    size_t weight_panel_bytes, weight_bytes;                 /* packed */
-    size_t table_bytes, run_bytes, panel_bytes, lane_bytes;  /* of a lane; panels of pixels */
+    size_t weight_panel_bytes, weight_bytes, bias_bytes;     /* packed; as numbers, side by side */
+    size_t sum_bytes; /* of a lane: the sums of a task, where chunks of channels add to them */
+    int64_t strips;   /* of a task */
+    size_t table_bytes, run_bytes, panel_bytes, lane_bytes; /* of a lane; panels of pixels */
     int lanes;
 };
 
@@ -51,7 +55,7 @@ struct implicit_first_block {
     int64_t *table; /* where each tap of each channel of a chunk reads */
     struct cvp_tile_run *runs;
     int64_t panel; /* elements from one panel to the next */
-    char *panels, *staged;
+    char *panels, *staged, *sums;
 };
 
 static inline int64_t implicit_first_taps(const struct implicit_first_block *b)
@@ -63,6 +67,7 @@ static inline int64_t implicit_first_taps(const struct implicit_first_block *b)
 struct implicit_first_strip {
     int64_t th, at;
     int columns;
+    int64_t number; /* in the block */
 };
 
 void cvp_conv_implicit_first_fill_table(const struct implicit_first *f,
@@ -84,16 +89,20 @@ struct implicit_first_job {
     const struct implicit_first *f;
     const convop_conv_operands *t;
     const char *in, *packed; /* packed weights, or NULL */
+    const char *bias;        /* numbers, or NULL */
+    int64_t bias_step;
     char *out, *lanes;
     const char *residual;
 };
 
-/* Writes or adds a tile that was computed elsewhere, `rows` output channels from `channel` on; if
- * it is the last part of its sum, with what follows that. */
+/* Writes or adds a tile that was computed elsewhere, `rows` output channels from `channel` on, each
+ * of which has `tile_row` numbers in it; if it is the last part of its sum, with what follows that.
+ */
 void cvp_conv_implicit_first_put(const struct implicit_first_job *job,
                                  const struct implicit_first_block *b,
                                  const struct implicit_first_strip *strip, int64_t channel,
-                                 int rows, const void *tile, int add, int is_last);
+                                 int rows, const void *tile, int64_t tile_row, int add,
+                                 int is_last);
 
 /* Computes a block's outputs, or adds to them, for input channels [c0, c1), which were staged. */
 void cvp_conv_implicit_first_multiply(const struct implicit_first_job *job,

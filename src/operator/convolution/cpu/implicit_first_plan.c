@@ -133,9 +133,10 @@ static void plan_weights(struct implicit_first *f)
     const int64_t taps = cvp_conv_taps(p);
     const int forward = p->direction == CONVOP_FWD;
     /* Of an image smaller than the stride, its only phase may have some of the taps. */
-    f->is_raw = forward || taps == 1 || (f->is_gathered && f->phase_taps[1] == taps);
+    f->is_raw =
+        !f->converts && (forward || taps == 1 || (f->is_gathered && f->phase_taps[1] == taps));
     int64_t most = f->kernels->rows;
-    if (forward && f->in_c * taps * f->size % CONFLICT_BYTES == 0)
+    if (f->is_raw && forward && f->in_c * taps * f->size % CONFLICT_BYTES == 0)
         most = cvp_min_i64(most, CONFLICT_ROWS);
     f->tiles = cvp_ceil_div(f->out_c, most);
     f->height = cvp_ceil_div(f->out_c, f->tiles);
@@ -146,15 +147,19 @@ static int measure(struct implicit_first *f)
 {
     const convop_conv_problem *p = f->p;
     const int64_t taps = cvp_conv_taps(p);
-    const int64_t strips = cvp_ceil_div(f->rows * f->width, f->columns);
-    int64_t weights, all, staged = 0, table, panel = 0;
+    int64_t weights, all, staged = 0, table, panel = 0, sums = 0;
+    f->strips = f->is_gathered ? cvp_ceil_div(f->rows * f->width, f->columns)
+                : f->is_flat   ? cvp_ceil_div((f->rows - 1) * f->pitch + f->width, f->columns)
+                               : f->rows * cvp_ceil_div(f->width, f->columns);
     if (!cvp_mul_i64(f->in_c * taps, f->height * f->size, &weights) ||
         !cvp_mul_i64(weights + 2 * CVP_BUFFER_ALIGN, p->g * f->tiles, &all) ||
         (!f->is_plane && !cvp_mul_i64(f->chunk * f->depths * f->step_h * f->step_w,
                                       f->staged_rows * f->pitch * f->size, &staged)) ||
         !cvp_mul_i64(f->chunk * taps, (int64_t)sizeof(int64_t), &table) ||
         (f->is_gathered &&
-         !cvp_mul_i64(f->chunk * taps + 1, strips * f->columns * f->size, &panel)))
+         !cvp_mul_i64(f->chunk * taps + 1, f->strips * f->columns * f->size, &panel)) ||
+        (f->converts && f->chunk < f->in_c &&
+         !cvp_mul_i64(f->tile_block * f->height, f->strips * f->columns * f->size, &sums)))
         return 0;
     /* Whole vectors are read past the last row, and written past the last panel. */
     const int64_t slack = 2 * f->columns * f->size;
@@ -163,7 +168,10 @@ static int measure(struct implicit_first *f)
     f->table_bytes = cvp_round_up((size_t)table, CVP_BUFFER_ALIGN);
     f->run_bytes = cvp_round_up((size_t)f->chunk * sizeof(struct cvp_tile_run), CVP_BUFFER_ALIGN);
     f->panel_bytes = cvp_round_up((size_t)(panel + slack), CVP_BUFFER_ALIGN);
-    f->lane_bytes = f->table_bytes + f->run_bytes + f->panel_bytes +
+    f->sum_bytes = cvp_round_up((size_t)sums, CVP_BUFFER_ALIGN);
+    if (f->converts && p->bias)
+        f->bias_bytes = cvp_round_up((size_t)(p->oc * f->size), CVP_BUFFER_ALIGN);
+    f->lane_bytes = f->table_bytes + f->run_bytes + f->panel_bytes + f->sum_bytes +
                     cvp_round_up((size_t)(staged + slack), CVP_BUFFER_ALIGN);
     return 1;
 }
@@ -175,7 +183,10 @@ struct implicit_first cvp_conv_implicit_first_plan(const convop_conv_problem *p)
     struct implicit_first f = {
         .p = p,
         .kernels = cvp_tile_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa),
-        .size = (int64_t)cvp_conv_element_size(p),
+        .stored = cvp_conv_stored(p),
+        .numbers = cvp_conv_numbers(p),
+        .converts = !cvp_conv_is_wide(p),
+        .size = (int64_t)cvp_conv_float_size(p),
         .in_c = forward ? icg : ocg,
         .out_c = forward ? ocg : icg,
         .in_all = forward ? p->ic : p->oc,
@@ -195,12 +206,12 @@ struct implicit_first cvp_conv_implicit_first_plan(const convop_conv_problem *p)
     }
     f.columns = cvp_tile_columns(f.kernels);
     f.is_gathered = f.is_plane || f.out_c >= GATHERED_CHANNELS;
-    f.is_direct = f.is_plane && f.out_c < GATHERED_CHANNELS;
+    f.is_direct = f.is_plane && f.out_c < GATHERED_CHANNELS && !f.converts;
     plan_weights(&f);
     /* The first phase has the most outputs. */
     const struct stencil s = cvp_conv_stencil(p, 0, f.is_plane);
     if (!cut(&f, &s) || !measure(&f)) return f;
-    const size_t own = f.is_raw ? 0 : f.weight_bytes;
+    const size_t own = f.bias_bytes + (f.is_raw ? 0 : f.weight_bytes);
     if (own <= p->workspace_limit)
         f.lanes = (int)cvp_min_i64(cvp_min_i64(p->threads, f.tasks),
                                    (int64_t)((p->workspace_limit - own) / f.lane_bytes));

@@ -65,29 +65,29 @@ static void compute_tile(const struct implicit_first_job *job, const struct impl
 {
     const struct implicit_first *f = job->f;
     const struct stencil *s = &b->s;
-    const int add = f->p->add || k->c0 > 0, is_last = k->c1 == f->in_c;
+    const int is_first = k->c0 == 0, is_last = k->c1 == f->in_c;
     const int64_t channel = i * f->height;
     const int rows = (int)cvp_min_i64(f->height, f->out_c - channel);
     struct cvp_tile_args t = k->tile;
     t.a_at = i * k->a_tile;
     t.b_at = b_at;
-    if (job->t->bias && k->c0 == 0) {
-        t.row_bias =
-            (const char *)job->t->bias + (b->g * f->out_c + channel) * f->p->bias_stride * f->size;
-        t.row_bias_step = f->p->bias_stride;
+    t.stored = f->stored;
+    if (job->bias && is_first) {
+        t.row_bias = job->bias + (b->g * f->out_c + channel) * job->bias_step * f->size;
+        t.row_bias_step = job->bias_step;
     }
     const int is_in_place =
         s->w.out_step == 1 && (strip->at + strip->columns <= b->w1 - b->w0 ||
                                (!f->is_flat && s->h.out_step == 1 && s->w.count == f->out_w));
-    if (is_in_place) {
+    if (is_in_place && f->sum_bytes == 0) {
         const int64_t od = s->d.out_first + b->td * s->d.out_step;
         const int64_t oh = s->h.out_first + strip->th * s->h.out_step;
         const int64_t at = ((b->n * f->out_all + b->g * f->out_c + channel) * f->out_plane +
                             (od * f->out_h + oh) * f->out_w + s->w.out_first + b->w0 + strip->at) *
-                           f->size;
+                           f->stored->size;
         t.c = job->out + at;
         t.c_row = f->out_plane;
-        t.add = add;
+        t.add = f->p->add || !is_first;
         if (is_last && job->residual) t.residual = job->residual + at;
         t.clamps = is_last && f->p->activation != CONVOP_ACTIVATION_NONE;
         t.high = cvp_conv_high(f->p);
@@ -96,10 +96,20 @@ static void compute_tile(const struct implicit_first_job *job, const struct impl
     }
     _Alignas(64) char side[CVP_TILE_BYTES];
     const int vectors = (strip->columns + f->kernels->lanes - 1) / f->kernels->lanes;
+    int add = f->p->add || !is_first;
+    t.stored = f->numbers;
     t.c = side;
     t.c_row = f->columns;
+    if (f->sum_bytes > 0) {
+        t.c_row = f->strips * f->columns;
+        t.c = b->sums +
+              ((channel - b->tile0 * f->height) * t.c_row + strip->number * f->columns) * f->size;
+        t.add = !is_first;
+        add = f->p->add;
+    }
     cvp_tile_run(f->kernels, &t, rows, vectors * f->kernels->lanes);
-    cvp_conv_implicit_first_put(job, b, strip, channel, rows, side, add, is_last);
+    if (f->sum_bytes == 0 || is_last)
+        cvp_conv_implicit_first_put(job, b, strip, channel, rows, t.c, t.c_row, add, is_last);
 }
 
 /* ---- a block ------------------------------------------------------------------------------- */
@@ -110,7 +120,7 @@ static struct implicit_first_strip strip_of(const struct implicit_first *f,
                                             int64_t wrap, int64_t all)
 {
     return (struct implicit_first_strip){b->h0 + y / wrap, y % wrap,
-                                         (int)cvp_min_i64(f->columns, all - y)};
+                                         (int)cvp_min_i64(f->columns, all - y), y / f->columns};
 }
 
 static void multiply_panels(const struct implicit_first_job *job,
@@ -137,11 +147,12 @@ static void multiply_rows(const struct implicit_first_job *job,
 {
     const struct implicit_first *f = job->f;
     const int64_t width = b->w1 - b->w0, step = f->is_flat ? b->h1 - b->h0 : 1;
+    int64_t number = 0;
     for (int64_t th = b->h0; th < b->h1; th += step) {
         const int64_t all = (step - 1) * f->pitch + width;
         for (int64_t y = 0; y < all; y += f->columns) {
-            const struct implicit_first_strip strip = {th + y / f->pitch, y % f->pitch,
-                                                       (int)cvp_min_i64(f->columns, all - y)};
+            const struct implicit_first_strip strip = {
+                th + y / f->pitch, y % f->pitch, (int)cvp_min_i64(f->columns, all - y), number++};
             for (int64_t i = b->tile0; i < b->tile1; i++)
                 compute_tile(job, b, k, i, &strip, (th - b->h0) * f->pitch + y);
         }

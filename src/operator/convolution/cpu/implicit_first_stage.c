@@ -36,16 +36,23 @@ void cvp_conv_implicit_first_fill_table(const struct implicit_first *f,
                 }
 }
 
-#define T          float
-#define NAME(name) name##_f32
-#include "src/operator/convolution/cpu/implicit_first_loops.h"
-#undef T
-#undef NAME
-#define T          double
-#define NAME(name) name##_f64
-#include "src/operator/convolution/cpu/implicit_first_loops.h"
-#undef T
-#undef NAME
+/* The pixels of a row that are staged: `pitch` in each of the stride's phases, low_w + place. What
+ * is outside of the row, or of no row, is 0. */
+static void stage_row(const struct implicit_first *f, const char *row, int64_t low_w, char *to)
+{
+    for (int64_t phase = 0; phase < f->step_w; phase++) {
+        const int64_t at = low_w + phase;
+        int64_t begin, end;
+        window_inside(at, f->step_w, f->in_w, f->pitch, &begin, &end);
+        if (!row || end < begin) end = begin = cvp_min_i64(begin, f->pitch);
+        memset(to, 0, (size_t)(begin * f->size));
+        if (begin < end)
+            f->stored->load(to + begin * f->size, row + (at + begin * f->step_w) * f->stored->size,
+                            f->step_w, end - begin);
+        memset(to + end * f->size, 0, (size_t)((f->pitch - end) * f->size));
+        to += f->staged_rows * f->pitch * f->size;
+    }
+}
 
 void cvp_conv_implicit_first_stage(const struct implicit_first *f,
                                    const struct implicit_first_block *b, const char *in, int64_t c0,
@@ -60,17 +67,16 @@ void cvp_conv_implicit_first_stage(const struct implicit_first *f,
         for (int64_t c = c0; c < c1; c++) {
             const char *plane = in + ((b->n * f->in_all + b->g * f->in_c + c) * f->in_plane +
                                       cvp_max_i64(depth, 0)) *
-                                         f->size;
+                                         f->stored->size;
             const int64_t first =
                 (jd * f->chunk + c - c0) * f->step_h * f->step_w * f->staged_rows * f->pitch;
             for (int64_t i = 0; i < f->step_h * f->staged_rows; i++) {
                 const int64_t h = low_h + i;
                 const char *row =
-                    depth >= 0 && inside(h, f->in_h) ? plane + h * f->in_w * f->size : NULL;
+                    depth >= 0 && inside(h, f->in_h) ? plane + h * f->in_w * f->stored->size : NULL;
                 const int64_t at =
                     first + (i % f->step_h * f->step_w * f->staged_rows + i / f->step_h) * f->pitch;
-                (f->size == 8 ? stage_row_f64 : stage_row_f32)(f, row, low_w,
-                                                               b->staged + at * f->size);
+                stage_row(f, row, low_w, b->staged + at * f->size);
             }
         }
     }
@@ -80,7 +86,7 @@ void cvp_conv_implicit_first_stage(const struct implicit_first *f,
 
 /* Every strip's parts of rows, with what of the last vector no pixel fills. */
 static int cut_strips(const struct implicit_first *f, const struct implicit_first_block *b,
-                      struct cvp_tile_piece pieces[CVP_IMPLICIT_MAX_PIXELS])
+                      struct cvp_piece pieces[CVP_IMPLICIT_MAX_PIXELS])
 {
     const int64_t width = b->w1 - b->w0, all = (b->h1 - b->h0) * width;
     const int is_one = width == f->pitch; /* nothing lies between rows */
@@ -91,7 +97,7 @@ static int cut_strips(const struct implicit_first *f, const struct implicit_firs
             const int64_t left = columns - done, at = is_one ? 0 : (y + done) % width;
             const int64_t n = is_one ? left : cvp_min_i64(left, width - at);
             const int64_t from = is_one ? y + done : (y + done) / width * f->pitch + at;
-            pieces[num++] = (struct cvp_tile_piece){from, y / f->columns * b->panel + done, n};
+            pieces[num++] = (struct cvp_piece){from, y / f->columns * b->panel + done, n};
             done += n;
         }
         pieces[num - 1].n += -columns & (f->kernels->lanes - 1);
@@ -110,25 +116,26 @@ void cvp_conv_implicit_first_gather(const struct implicit_first *f,
                                     const struct implicit_first_block *b, const char *in,
                                     int64_t c0, int64_t c1)
 {
-    struct cvp_tile_piece pieces[CVP_IMPLICIT_MAX_PIXELS];
+    struct cvp_piece pieces[CVP_IMPLICIT_MAX_PIXELS];
     const int num = cut_strips(f, b, pieces);
     if (!f->is_plane) {
-        f->kernels->gather(b->panels, f->columns, b->staged, b->table,
+        f->numbers->gather(b->panels, f->columns, b->staged, b->table,
                            (c1 - c0) * implicit_first_taps(b), pieces, num);
         return;
     }
     const int64_t at = (b->n * f->in_all + b->g * f->in_c + c0) * f->in_plane + b->w0;
-    const struct cvp_tile_piece *last = &pieces[num - 1];
+    const struct cvp_piece *last = &pieces[num - 1];
     const int64_t safe = count_safe(f, at, last->from + last->n, c1 - c0);
     if (safe > 0)
-        f->kernels->gather(b->panels, f->columns, in + at * f->size, b->table, safe, pieces, num);
+        f->stored->gather(b->panels, f->columns, in + at * f->stored->size, b->table, safe, pieces,
+                          num);
     for (int64_t p = safe; p < c1 - c0; p++)
         for (int i = 0; i < num; i++) {
-            const struct cvp_tile_piece *k = &pieces[i];
+            const struct cvp_piece *k = &pieces[i];
             const int64_t n = cvp_min_i64(k->n, b->w1 - b->w0 - k->from);
             char *to = b->panels + (k->to + p * f->columns) * f->size;
             memset(to, 0, (size_t)(k->n * f->size));
-            memcpy(to, in + (at + p * f->in_plane + k->from) * f->size, (size_t)(n * f->size));
+            f->stored->load(to, in + (at + p * f->in_plane + k->from) * f->stored->size, 1, n);
         }
 }
 
@@ -145,7 +152,7 @@ static void finish_rows(const struct implicit_first_job *job, char *to, int rows
 void cvp_conv_implicit_first_put(const struct implicit_first_job *job,
                                  const struct implicit_first_block *b,
                                  const struct implicit_first_strip *strip, int64_t channel,
-                                 int rows, const void *tile, int add, int is_last)
+                                 int rows, const void *tile, int64_t tile_row, int add, int is_last)
 {
     const struct implicit_first *f = job->f;
     const struct stencil *s = &b->s;
@@ -161,10 +168,9 @@ void cvp_conv_implicit_first_put(const struct implicit_first_job *job,
             const int64_t ow = s->w.out_first + (b->w0 + w) * s->w.out_step;
             char *to = job->out + ((b->n * f->out_all + b->g * f->out_c + channel) * f->out_plane +
                                    (od * f->out_h + oh) * f->out_w + ow) *
-                                      f->size;
-            (f->size == 8 ? put_rows_f64 : put_rows_f32)(to, f->out_plane, s->w.out_step,
-                                                         (const char *)tile + done * f->size,
-                                                         f->columns, rows, n, add);
+                                      f->stored->size;
+            f->stored->store(to, f->out_plane, s->w.out_step, (const char *)tile + done * f->size,
+                             tile_row, rows, n, add);
             if (is_last && cvp_conv_has_epilogue(f->p)) finish_rows(job, to, rows, n);
         }
         const int64_t step = cvp_min_i64(left, wrap - w);

@@ -20,21 +20,22 @@ static void pack_panels(void *arg, int lane, int64_t begin, int64_t end)
     const struct implicit_first *f = k->f;
     const convop_conv_problem *p = f->p;
     const int64_t taps = cvp_conv_taps(p), icg = p->ic / p->g, ocg = p->oc / p->g;
-    cvp_gemm_pack *pack = cvp_gemm_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa)->pack_a;
+    const int64_t stored = f->stored->size;
+    cvp_gemm_pack *pack = cvp_stored_pack_a(cvp_conv_stored_type(p), (enum cvp_isa)p->isa);
     for (int64_t i = begin; i < end; i++) {
         const int64_t g = i / f->tiles, c = i % f->tiles * f->height;
         const int height = (int)f->height, valid = (int)cvp_min_i64(height, f->out_c - c);
-        const char *from = k->weights + g * ocg * icg * taps * f->size;
+        const char *from = k->weights + g * ocg * icg * taps * stored;
         char *to = k->panels + (size_t)i * f->weight_panel_bytes;
         if (p->direction == CONVOP_FWD) {
-            pack(to, height, valid, icg * taps, from + c * icg * taps * f->size, icg * taps, 1);
+            pack(to, height, valid, icg * taps, from + c * icg * taps * stored, icg * taps, 1);
             continue;
         }
         for (int64_t phase = 0; phase < f->phases; phase++) {
             const struct stencil s = cvp_conv_stencil(p, phase, 0);
             const int all = s.d.taps * s.h.taps * s.w.taps == taps;
             for (int64_t o = 0; o < ocg; o++) {
-                const char *filters = from + (o * icg + c) * taps * f->size;
+                const char *filters = from + (o * icg + c) * taps * stored;
                 if (all) {
                     pack(to, height, valid, taps, filters, taps, 1);
                     to += taps * height * f->size;
@@ -47,8 +48,7 @@ static void pack_panels(void *arg, int lane, int64_t begin, int64_t end)
                                                 p->kw +
                                             s.w.k_first;
                         if (s.w.taps == 0) continue;
-                        pack(to, height, valid, s.w.taps, filters + tap * f->size, taps,
-                             s.w.k_step);
+                        pack(to, height, valid, s.w.taps, filters + tap * stored, taps, s.w.k_step);
                         to += s.w.taps * height * f->size;
                     }
             }

@@ -14,7 +14,6 @@
 #include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/cpu/implicit.h"
 #include "src/operator/convolution/cpu/window.h"
-#include "src/operator/copy.h"
 
 /* ---- a task --------------------------------------------------------------------------------- */
 
@@ -49,7 +48,8 @@ static void stage(const struct implicit_last *l, struct block *b, char *to)
     b->low_h = b->h0 * s->h.in_step + stencil_low(&s->h);
     b->low_w = b->w0 * s->w.in_step + stencil_low(&s->w);
     const int64_t w0 = cvp_min_i64(pixels, cvp_max_i64(0, -b->low_w));
-    const int64_t w1 = cvp_max_i64(w0, cvp_min_i64(pixels, l->in_w - b->low_w));
+    const int64_t w1 = cvp_max_i64(w0, cvp_min_i64(pixels, s->w.in_size - b->low_w));
+    const int64_t apart = l->in_all * l->stored->size;
     for (int64_t j = 0; j < s->d.taps; j++) {
         const int64_t d = b->td * s->d.in_step + s->d.at_first + j * s->d.at_step;
         for (int64_t r = 0; r < rows; r++) {
@@ -61,13 +61,12 @@ static void stage(const struct implicit_last *l, struct block *b, char *to)
                 continue;
             }
             memset(row, 0, (size_t)w0 * pixel);
-            const char *from =
-                image + ((d * l->in_h + h) * l->in_w + b->low_w + w0) * l->in_all * l->size;
+            const char *from = image + ((d * l->in_h + h) * l->in_w + b->low_w + w0) * apart;
             if (l->in_all == l->in_c)
-                memcpy(row + (size_t)w0 * pixel, from, (size_t)(w1 - w0) * pixel);
+                l->stored->load(row + (size_t)w0 * pixel, from, 1, (w1 - w0) * l->in_c);
             else
-                for (int64_t w = w0; w < w1; w++, from += l->in_all * l->size)
-                    memcpy(row + (size_t)w * pixel, from, pixel);
+                for (int64_t w = w0; w < w1; w++, from += apart)
+                    l->stored->load(row + (size_t)w * pixel, from, 1, l->in_c);
             memset(row + (size_t)w1 * pixel, 0, (size_t)(pixels - w1) * pixel);
         }
     }
@@ -115,22 +114,17 @@ static int64_t list_runs(const struct implicit_last *l, const struct block *b, i
 }
 
 /* Pixels that no tap reaches: the bias alone, or zeros, and what follows. */
-static void fill_row(const convop_conv_problem *p, const struct cvp_tile_args *t, int64_t size,
-                     int64_t pixels, int columns)
+static void fill_row(const convop_conv_problem *p, const struct cvp_tile_args *t, int64_t pixels,
+                     int columns)
 {
-    for (int64_t i = 0; i < pixels; i++) {
-        char *c = (char *)t->c + i * t->c_row * size;
-        if (!t->add) memset(c, 0, (size_t)columns * (size_t)size);
-        for (int j = 0; j < columns && t->column_bias; j++)
-            if (size == 8)
-                ((double *)(void *)c)[j] += ((const double *)t->column_bias)[j];
-            else
-                ((float *)(void *)c)[j] += ((const float *)t->column_bias)[j];
-        if (cvp_conv_has_epilogue(p))
-            cvp_conv_finish_line(p, columns, c,
-                                 t->residual ? (const char *)t->residual + i * t->c_row * size
-                                             : NULL);
-    }
+    static const double zeros[CVP_TILE_BYTES / sizeof(double)];
+    const int64_t row = t->c_row * t->stored->size;
+    if (!t->add || t->column_bias)
+        t->stored->store(t->c, t->c_row, 1, t->column_bias ? t->column_bias : zeros, 0, pixels,
+                         columns, t->add);
+    for (int64_t i = 0; i < pixels && cvp_conv_has_epilogue(p); i++)
+        cvp_conv_finish_line(p, columns, (char *)t->c + i * row,
+                             t->residual ? (const char *)t->residual + i * row : NULL);
 }
 
 static void compute_panel(const struct job *job, const struct block *b, int64_t panel)
@@ -146,6 +140,7 @@ static void compute_panel(const struct job *job, const struct block *b, int64_t 
                               .a_col = 1,
                               .b_row = l->columns,
                               .c_row = s->w.out_step * l->out_all,
+                              .stored = l->stored,
                               .add = l->p->add,
                               .clamps = l->p->activation != CONVOP_ACTIVATION_NONE,
                               .high = cvp_conv_high(l->p)};
@@ -158,13 +153,13 @@ static void compute_panel(const struct job *job, const struct block *b, int64_t 
         const int64_t at =
             (b->n * l->out_image + ((od * l->out_h + oh) * l->out_w + ow) * l->out_all +
              b->g * l->out_c + c) *
-            l->size;
+            l->stored->size;
         t.c = job->out + at;
         if (job->residual) t.residual = job->residual + at;
         if (t.num_runs > 0)
             cvp_tile_run_rows(l->kernels, &t, count, columns);
         else
-            fill_row(l->p, &t, l->size, count, columns);
+            fill_row(l->p, &t, count, columns);
     }
 }
 
@@ -189,11 +184,11 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
         b.h1 = cvp_min_i64(b.h0 + l->rows, b.s.h.count);
         b.w1 = cvp_min_i64(b.w0 + l->width, b.s.w.count);
         if (b.td >= b.s.d.count || b.h0 >= b.h1 || b.w0 >= b.w1) continue; /* a phase with fewer */
-        b.in = job->in + (b.n * l->in_image + b.g * l->in_c) * l->size;
+        b.in = job->in + (b.n * l->in_image + b.g * l->in_c) * l->stored->size;
         b.pixel = l->in_all;
         b.row = l->in_w * l->in_all;
         b.plane = l->in_h * b.row;
-        if (stencil_leaves_image(&b.s.w)) stage(l, &b, own);
+        if ((l->converts && b.s.w.taps > 0) || stencil_leaves_image(&b.s.w)) stage(l, &b, own);
         int outer = cvp_stage_enter(CONVOP_STAGE_PRODUCT);
         for (int64_t j = 0; j < l->panels; j++) compute_panel(job, &b, j);
         cvp_stage_leave(outer);
@@ -239,9 +234,8 @@ convop_status cvp_conv_implicit_last_run(const convop_conv_problem *p,
                       .bias = t->bias,
                       .residual = p->residual ? t->residual : NULL,
                       .lanes = bias + l.bias_bytes};
-    if (t->bias && p->bias_stride != 1) {
-        cvp_copy_strided(context, 1, &p->oc, bias, &(int64_t){1}, p->dtype, t->bias,
-                         &p->bias_stride, p->dtype);
+    if (t->bias && (p->bias_stride != 1 || l.converts)) {
+        l.stored->load(bias, t->bias, p->bias_stride, p->oc);
         job.bias = bias;
     }
     if (!t->packed) cvp_conv_implicit_last_pack_weights(&l, t->weights, workspace, context);

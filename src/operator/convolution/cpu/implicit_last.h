@@ -8,10 +8,12 @@
 struct implicit_last {
     const convop_conv_problem *p;
     const struct cvp_tile_kernels *kernels;
-    int64_t size;            /* bytes of an element */
-    int64_t mb, in_c, out_c; /* images; channels of a group */
-    int64_t in_all, out_all; /* channels of all groups */
-    int64_t in_h, in_w;      /* rows and pixels of an image that is read */
+    const struct cvp_stored *stored; /* the tensors' elements */
+    int converts;                    /* they are not numbers as kernels compute with */
+    int64_t size;                    /* bytes of such a number */
+    int64_t mb, in_c, out_c;         /* images; channels of a group */
+    int64_t in_all, out_all;         /* channels of all groups */
+    int64_t in_h, in_w;              /* rows and pixels of an image that is read */
     int64_t in_image, out_image, out_h, out_w;
     int64_t taps, columns, panels;
     int64_t phases, rows, width; /* of a task: rows of pixels, and pixels of a row */

@@ -50,7 +50,9 @@ struct implicit_last cvp_conv_implicit_last_plan(const convop_conv_problem *p)
     const int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
     struct implicit_last l = {.p = p,
                               .kernels = cvp_tile_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa),
-                              .size = (int64_t)cvp_conv_element_size(p),
+                              .stored = cvp_conv_stored(p),
+                              .converts = !cvp_conv_is_wide(p),
+                              .size = (int64_t)cvp_conv_float_size(p),
                               .mb = p->mb,
                               .in_c = forward ? icg : ocg,
                               .out_c = forward ? ocg : icg,
@@ -86,7 +88,7 @@ struct implicit_last cvp_conv_implicit_last_plan(const convop_conv_problem *p)
         !cvp_mul_i64(p->g * l.panels, l.columns, &weights) ||
         !cvp_mul_i64(weights, l.taps * l.in_c * l.size, &weights))
         return l;
-    if (!l.is_merged && (p->direction != CONVOP_FWD || stencil_leaves_image(&s.w)))
+    if (l.converts || (!l.is_merged && (p->direction != CONVOP_FWD || stencil_leaves_image(&s.w))))
         l.staged_bytes = cvp_round_up((size_t)n, CVP_BUFFER_ALIGN);
     l.weight_bytes = cvp_round_up((size_t)weights, CVP_BUFFER_ALIGN);
     l.lane_bytes = l.staged_bytes +
@@ -116,20 +118,21 @@ static void pack_panels(void *arg, int lane, int64_t begin, int64_t end)
     const struct implicit_last *l = k->l;
     const convop_conv_problem *p = l->p;
     const int64_t icg = p->ic / p->g, ocg = p->oc / p->g, filter = l->taps * icg;
-    cvp_gemm_pack *pack = cvp_gemm_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa)->pack_b;
+    const int64_t stored = l->stored->size;
+    cvp_gemm_pack *pack = cvp_stored_pack_b(cvp_conv_stored_type(p), (enum cvp_isa)p->isa);
     for (int64_t i = begin; i < end; i++) {
         const int64_t g = i / l->panels, c = i % l->panels * l->columns;
         const int valid = (int)cvp_min_i64(l->columns, l->out_c - c);
-        const char *from = k->weights + g * ocg * filter * l->size;
+        const char *from = k->weights + g * ocg * filter * stored;
         char *to = k->panels + i * l->columns * l->taps * l->in_c * l->size;
         if (p->direction == CONVOP_FWD) {
-            pack(to, (int)l->columns, valid, filter, from + c * filter * l->size, filter, 1);
+            pack(to, (int)l->columns, valid, filter, from + c * filter * stored, filter, 1);
             continue;
         }
         for (int64_t tap = 0; tap < l->taps; tap++) {
             const int64_t kw = tap % p->kw, place = tap - kw + (p->kw - 1 - kw);
             pack(to + place * l->in_c * l->columns * l->size, (int)l->columns, valid, ocg,
-                 from + (tap * icg + c) * l->size, 1, filter);
+                 from + (tap * icg + c) * stored, 1, filter);
         }
     }
 }

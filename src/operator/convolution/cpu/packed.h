@@ -82,7 +82,7 @@ static inline struct packed_block cvp_conv_packed_block(const struct packed *k, 
  * depth is tap, channel in N*C and channel, tap in NC*, as in the weights. There is room for a
  * piece for each pixel and tap. */
 void cvp_conv_packed_pixels(const struct packed *k, const struct packed_block *b, const char *in,
-                            int64_t m, int rows, struct cvp_tile_piece *pieces, void *panel);
+                            int64_t m, int rows, struct cvp_piece *pieces, void *panel);
 
 /* Packs the weights [p0, p1) of the phase's depth for the output channels from c on. */
 void cvp_conv_packed_weights(const struct packed *k, const struct packed_block *b,

@@ -49,8 +49,7 @@ static void pack_last(const struct packed *k, const struct packed_block *b, cons
 
 /* NC*: lists what follows each other, for all taps, in the planes of a channel. */
 static int cut_pieces(const struct packed *k, const struct packed_block *b,
-                      const struct packed_pixel at[CVP_PACKED_MAX_ROWS],
-                      struct cvp_tile_piece *pieces)
+                      const struct packed_pixel at[CVP_PACKED_MAX_ROWS], struct cvp_piece *pieces)
 {
     const struct stencil *s = &b->s;
     int64_t to = 0;
@@ -61,19 +60,19 @@ static int cut_pieces(const struct packed *k, const struct packed_block *b,
                 for (int i = 0; i < k->height; i++, to++) {
                     const int64_t x = where(k, b, &at[i], jd, jh, jw);
                     const int64_t from = x < 0 ? -1 : at[i].n * k->in_image + x;
-                    struct cvp_tile_piece *last = num > 0 ? &pieces[num - 1] : NULL;
+                    struct cvp_piece *last = num > 0 ? &pieces[num - 1] : NULL;
                     if (last && (from < 0 ? last->from < 0
                                           : last->from >= 0 && last->from + last->n == from))
                         last->n++;
                     else
-                        pieces[num++] = (struct cvp_tile_piece){from, to, 1};
+                        pieces[num++] = (struct cvp_piece){from, to, 1};
                 }
     return num;
 }
 
 /* Of the group's channels, those of which whole vectors may be read. */
 static int64_t count_safe(const struct packed *k, const struct packed_block *b,
-                          const struct cvp_tile_piece *pieces, int num)
+                          const struct cvp_piece *pieces, int num)
 {
     int64_t end = 0;
     for (int i = 0; i < num; i++)
@@ -85,8 +84,8 @@ static int64_t count_safe(const struct packed *k, const struct packed_block *b,
 }
 
 static void pack_first(const struct packed *k, const struct packed_block *b, const char *in,
-                       const struct packed_pixel at[CVP_PACKED_MAX_ROWS],
-                       struct cvp_tile_piece *pieces, char *panel)
+                       const struct packed_pixel at[CVP_PACKED_MAX_ROWS], struct cvp_piece *pieces,
+                       char *panel)
 {
     const int num = cut_pieces(k, b, at, pieces);
     const int64_t columns = b->depth / k->in_c * k->height;
@@ -95,7 +94,7 @@ static void pack_first(const struct packed *k, const struct packed_block *b, con
     k->kernels->collect(panel, columns, group, k->in_plane, safe, pieces, num);
     for (int64_t c = safe; c < k->in_c; c++)
         for (int i = 0; i < num; i++) {
-            const struct cvp_tile_piece *q = &pieces[i];
+            const struct cvp_piece *q = &pieces[i];
             char *to = panel + (c * columns + q->to) * k->size;
             if (q->from < 0)
                 memset(to, 0, (size_t)(q->n * k->size));
@@ -105,7 +104,7 @@ static void pack_first(const struct packed *k, const struct packed_block *b, con
 }
 
 void cvp_conv_packed_pixels(const struct packed *k, const struct packed_block *b, const char *in,
-                            int64_t m, int rows, struct cvp_tile_piece *pieces, void *panel)
+                            int64_t m, int rows, struct cvp_piece *pieces, void *panel)
 {
     struct packed_pixel at[CVP_PACKED_MAX_ROWS];
     for (int i = 0; i < k->height; i++) at[i] = packed_pixel_at(b, m + (i < rows ? i : rows - 1));

@@ -79,9 +79,8 @@ static int measure(struct packed *k, int64_t depth)
         k->sum_bytes =
             cvp_round_up((size_t)(k->group * k->block * k->columns * k->size), CVP_BUFFER_ALIGN);
     if (!p->channels_last)
-        k->piece_bytes =
-            cvp_round_up((size_t)(CVP_PACKED_DEPTH * k->height) * sizeof(struct cvp_tile_piece),
-                         CVP_BUFFER_ALIGN);
+        k->piece_bytes = cvp_round_up(
+            (size_t)(CVP_PACKED_DEPTH * k->height) * sizeof(struct cvp_piece), CVP_BUFFER_ALIGN);
     k->lane_bytes = k->panel_bytes + k->sum_bytes + k->piece_bytes;
     return 1;
 }

@@ -30,7 +30,7 @@ static int fuses(const convop_conv_problem *p)
 
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, int64_t n,
-                         cvp_range_body *const loops[CONV_STORED_TYPES])
+                         cvp_range_body *const loops[CVP_STORED_COUNT])
 {
     struct job job = {p, t};
     cvp_parallel(context, n, loops[cvp_conv_stored_type(p)], &job);

@@ -33,10 +33,10 @@ static void set_idle_strides(struct shape *s, int channels_last)
 static void *tensor(struct cvp_backend *b, const convop_conv_problem *p, int64_t uid,
                     const int64_t size[MOST_AXES], const convop_conv_strides *t, int is_virtual)
 {
-    static const unsigned types[] = {[CONV_F32] = CVP_CUDNN_DATA_FLOAT,
-                                     [CONV_F64] = CVP_CUDNN_DATA_DOUBLE,
-                                     [CONV_F16] = CVP_CUDNN_DATA_HALF,
-                                     [CONV_BF16] = CVP_CUDNN_DATA_BFLOAT16};
+    static const unsigned types[] = {[CVP_STORED_F32] = CVP_CUDNN_DATA_FLOAT,
+                                     [CVP_STORED_F64] = CVP_CUDNN_DATA_DOUBLE,
+                                     [CVP_STORED_F16] = CVP_CUDNN_DATA_HALF,
+                                     [CVP_STORED_BF16] = CVP_CUDNN_DATA_BFLOAT16};
     const unsigned stored = types[cvp_conv_stored_type(p)];
     const unsigned computed = p->dtype.bits == 64 ? CVP_CUDNN_DATA_DOUBLE : CVP_CUDNN_DATA_FLOAT;
     const int64_t alignment = CONV_CUDNN_ALIGNMENT;

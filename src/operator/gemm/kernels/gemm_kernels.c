@@ -12,6 +12,8 @@ _Static_assert(CVP_GEMM_TILE_BYTES >= CVP_TILE_ROWS * CVP_TILE_VECTORS * CVP_VEC
                "an edge tile has its place on the driver's stack");
 _Static_assert(CVP_GEMM_PACK_SLACK >= CVP_VECTOR_BYTES, "squares are written past their panel");
 
+#define PANEL_WIDTH (CVP_TILE_VECTORS * CVP_VECTOR_BYTES / (int)sizeof(SCALAR))
+
 #define SCALAR  float
 #define TYPE    CVP_F32
 #define NAME(x) PASTE(x, f32)

@@ -1,4 +1,5 @@
-/* Packing of panels, for one type: included with SCALAR and NAME set, after gemm_square.h.
+/* Packing of panels, for one type: included with SCALAR, NAME and PANEL_WIDTH, the width of b's,
+ * set, after gemm_square.h.
  *
  * A panel whose lanes lie side by side in memory is copied, one whose depth does is transposed, any
  * other is gathered. Vectors here are as aligned as an element. */
@@ -95,7 +96,7 @@ static void NAME(pack_b)(void *panel, int width, int valid, int64_t k, const voi
                          int64_t across, int64_t along)
 {
     (void)width;
-    NAME(pack)(panel, CVP_TILE_VECTORS * WIDES, valid, k, src, across, along);
+    NAME(pack)(panel, PANEL_WIDTH, valid, k, src, across, along);
 }
 
 static void NAME(pack_rows)(void *panel, int width, int64_t k, const void *const *rows_)

@@ -119,29 +119,14 @@ static cvp_tile *const NAME(panel_tiles)[] = {CVP_EACH_ROWS(ROWS)};
 #undef TILE
 #undef ROWS
 
-static void NAME(gather)(void *panel, int64_t columns, const void *from_, const int64_t *table,
-                         int64_t n, const struct cvp_tile_piece *pieces, int num_pieces)
-{
-    const SCALAR *from = from_;
-    SCALAR *to = panel;
-    for (int64_t p = 0; p < n; p++, to += columns) {
-        const SCALAR *row = from + table[p];
-        for (int i = 0; i < num_pieces; i++) {
-            const struct cvp_tile_piece *piece = &pieces[i];
-            for (int64_t j = 0; j < piece->n; j += LANES)
-                *(LOOSE *)(to + piece->to + j) = *(const LOOSE *)(row + piece->from + j);
-        }
-    }
-}
-
 static void NAME(collect)(void *panel, int64_t columns, const void *image, int64_t plane, int64_t n,
-                          const struct cvp_tile_piece *pieces, int num_pieces)
+                          const struct cvp_piece *pieces, int num_pieces)
 {
     const SCALAR *row = image;
     SCALAR *to = panel;
     for (int64_t p = 0; p < n; p++, to += columns, row += plane) {
         for (int i = 0; i < num_pieces; i++) {
-            const struct cvp_tile_piece *piece = &pieces[i];
+            const struct cvp_piece *piece = &pieces[i];
             for (int64_t j = 0; j < piece->n; j += LANES) {
                 const LOOSE x =
                     piece->from < 0 ? (LOOSE){0} : *(const LOOSE *)(row + piece->from + j);
@@ -160,7 +145,6 @@ const struct cvp_tile_kernels PASTE(NAME(cvp_tile), CVP_ISA_SUFFIX) = {
     .tiles = NAME(tiles),
     .table_tiles = NAME(table_tiles),
     .panel_tiles = NAME(panel_tiles),
-    .gather = NAME(gather),
     .collect = NAME(collect),
 };
 

@@ -3,7 +3,7 @@
 #include "src/operator/convolution/cpu/depthwise.h"
 #include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/cpu/kernels/lanes.h"
-#include "src/operator/half/kernels/half_vector.h"
+#include "src/operator/stored/kernels/half_vector.h"
 
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b)  PASTE_(a, b)
@@ -86,8 +86,8 @@ static int is_window(const struct cvp_dw_axis *h, const struct cvp_dw_axis *w, i
 #endif
 #define WIDEN(v)  ((VEC)cvp_singles_of_f16((cvp_halves)(v)))
 #define NARROW(v) ((LOOSE)cvp_f16_of_singles((cvp_singles)(v)))
-#define GET(x)    cvp_float_of_f16(x)
-#define SET(x)    cvp_f16_of_float(x)
+#define GET(x)    cvp_single_of_f16(x)
+#define SET(x)    cvp_f16_of_single(x)
 #define NAME(x)   PASTE(x, f16)
 #include "src/operator/convolution/cpu/kernels/depthwise_all.h"
 #undef WIDEN

@@ -119,4 +119,27 @@ CVP_INLINE cvp_halves cvp_f16_of_singles(cvp_singles v)
 }
 #endif
 
+/* One element. */
+#if defined __F16C__
+CVP_INLINE float cvp_single_of_f16(uint16_t h)
+{
+    return _cvtsh_ss(h);
+}
+
+CVP_INLINE uint16_t cvp_f16_of_single(float x)
+{
+    return (uint16_t)_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT);
+}
+#else
+CVP_INLINE float cvp_single_of_f16(uint16_t h)
+{
+    return cvp_float_of_f16(h);
+}
+
+CVP_INLINE uint16_t cvp_f16_of_single(float x)
+{
+    return cvp_f16_of_float(x);
+}
+#endif
+
 #endif
