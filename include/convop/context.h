@@ -32,6 +32,14 @@ typedef void (*convop_parallel_for)(void *user, int64_t n, convop_parallel_body 
 /** Receives one line of log, without newline. Runs with no lock of convop held, on any thread. */
 typedef void (*convop_log_sink)(void *user, const char *line);
 
+/** How far results may be off for speed; docs/numerics.md has the bounds. */
+typedef enum convop_math {
+    CONVOP_MATH_UNSET = 0,   /* as the setting "math" */
+    CONVOP_MATH_STRICT = 1,  /* no further than sums of products in their type are */
+    CONVOP_MATH_DEFAULT = 2, /* implementations with a wider bound too, as Winograd's */
+    CONVOP_MATH_TF32 = 3     /* products in TF32 too, on devices that have it */
+} convop_math;
+
 typedef struct convop_context_options {
     size_t struct_size;
     int num_threads;            /* 0: the setting "num_threads"; with parallel_for: its threads */
@@ -40,18 +48,20 @@ typedef struct convop_context_options {
     void *parallel_for_user;
     convop_log_sink log; /* NULL: the process sink, see convop_set_log_sink */
     void *log_user;
+    convop_math math; /* of calls with this context */
 } convop_context_options;
 
 #define CONVOP_CONTEXT_OPTIONS_INIT                                                                \
     {                                                                                              \
-        sizeof(convop_context_options), 0, {NULL, NULL, NULL}, NULL, NULL, NULL, NULL              \
+        sizeof(convop_context_options), 0, {NULL, NULL, NULL}, NULL, NULL, NULL, NULL,             \
+            CONVOP_MATH_UNSET                                                                      \
     }
 
 /** Makes a context. Immutable and usable from many threads once made.
  *  @param options  borrowed for the call; NULL is all defaults
  *  @param out      the context, owned by the caller; NULL on failure
- *  @return INVALID if num_threads is negative or above 4096, or only one memory hook is given;
- *          NO_MEMORY */
+ *  @return INVALID if num_threads is negative or above 4096, math is no convop_math, or only one
+ *          memory hook is given; NO_MEMORY */
 CONVOP_API convop_status convop_context_create(const convop_context_options *options,
                                                convop_context **out);
 

@@ -45,6 +45,7 @@ typedef struct convop_conv_problem {
     int threads;          /* lanes of a parallel loop, at most */
     int isa;              /* in use: 0 baseline, 1 avx2, 2 avx512, 3 neon */
     int constant_weights; /* over many calls: what pack() makes of them costs nothing in each */
+    convop_math math;     /* what is allowed; never UNSET */
 
     /* Where the tensors are. */
     int device_type; /* DLPack's: kDLCUDA, else it is the CPU */
@@ -134,6 +135,13 @@ typedef struct convop_conv_impl {
      *  sum, then after the residual (16-bit types: once). NULL or 0: the row is given a problem
      *  without them, and they are computed in a pass after it. Since 0.1. */
     int (*fuses)(const convop_conv_problem *p);
+
+    /** How far results may be off. 0: as far as sums of their own products in the problem's type,
+     *  in some order; small integers are exact. Above 0: by up to error_bound roundoffs (2^-24 in
+     *  float32) of the largest absolute input times the largest sum of absolute weights that an
+     *  output has; where a NaN or infinity goes is the row's to say. Such rows do not take part if
+     *  p->math is CONVOP_MATH_STRICT, and are not to be asked then. Since 0.1. */
+    double error_bound;
 } convop_conv_impl;
 
 /** Adds a row, for all plans made from now on. Rows above CONVOP_LEVEL_BUILTIN are tried before the

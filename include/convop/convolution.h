@@ -160,6 +160,7 @@ typedef struct convop_conv_row {
     int choice;             /* convop_conv_choice of the chosen row */
     double estimated_ms;    /* what the cost model expects; 0: the row has no estimate */
     double ms;              /* the measured time; 0: not measured */
+    double error_bound;     /* as convop_conv_impl has it; 0: as exact as sums are */
 } convop_conv_row;
 
 /** Lists the rows of a direction in the order in which they are tried, for one problem.

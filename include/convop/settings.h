@@ -15,6 +15,9 @@
  *  light_work        20     microseconds of one thread that are not worth waking another
  *  isa               auto   highest instruction set in use: baseline, avx2, avx512 or neon
  *  engine            threaded   kind of a new engine: naive or threaded
+ *  math              default  strict: results are as exact as sums of products in their type are;
+ *                           default: rows with a wider bound, as Winograd's, compete too; tf32: and
+ *                           products in TF32 (docs/numerics.md)
  *  impl              ""     run this implementation row, or nothing
  *  deterministic     1      same bits whatever the number of threads
  *  cuda_library      ""     path or soname of the CUDA driver to open; "none" opens none

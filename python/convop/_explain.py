@@ -30,13 +30,14 @@ def _rows(function, x, w, direction, parameters, *more):
              "applicable": bool(row.applicable), "chosen": bool(row.chosen),
              "why_not": row.why_not.decode(), "choice": _CHOICES[row.choice],
              "workspace_bytes": row.workspace_bytes, "estimated_ms": row.estimated_ms or None,
-             "ms": row.ms or None} for row in rows[:min(count.value, _MOST_ROWS)]]
+             "ms": row.ms or None, "error_bound": row.error_bound or None} for row in rows[:min(count.value, _MOST_ROWS)]]
 
 
 def explain(x, w, *, direction="forward", **parameters):
     """The implementations of a convolution in the order in which they are tried, each a dictionary:
     name, version, applicable, why_not, chosen, choice (why it was), workspace_bytes, estimated_ms
-    and ms (None where not known). direction is "forward", "backward_data", "backward_weights" or
+    and ms (None where not known), error_bound (None: as exact as sums are; docs/numerics.md says
+    what it bounds). direction is "forward", "backward_data", "backward_weights" or
     "backward_bias"; parameters as in conv_forward(). Nothing is computed."""
     return _rows("convop_conv_explain", x, w, direction, parameters)
 

@@ -106,7 +106,8 @@ class InfoItem(c.Structure):
 class ConvRow(c.Structure):
     _fields_ = [("name", c.c_char_p), ("version", c.c_int), ("applicable", c.c_int),
                 ("chosen", c.c_int), ("why_not", c.c_char * 120), ("workspace_bytes", c.c_size_t),
-                ("choice", c.c_int), ("estimated_ms", c.c_double), ("ms", c.c_double)]
+                ("choice", c.c_int), ("estimated_ms", c.c_double), ("ms", c.c_double),
+                ("error_bound", c.c_double)]
 
 
 class TuneRecord(c.Structure):

@@ -4,6 +4,8 @@
  * atomic word, so that hot paths take no lock; it is only written under the lock. */
 #include "src/common/settings.h"
 
+#include "convop/context.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -29,6 +31,7 @@ struct setting {
 };
 
 static const char *const engines[] = {"naive", "threaded", NULL};
+static const char *const maths[] = {"strict", "default", "tf32", NULL};
 static const char *const isas[] = {"auto", "baseline", "avx2", "avx512", "neon", NULL};
 
 /* As digits, and by the words of the operator's parameter. */
@@ -68,6 +71,11 @@ static const struct setting table[CVP_SETTING_COUNT] = {
          "Microseconds: what is estimated to take one thread less time stays "
          "on the calling thread.",
          "0..1000000", "20", NUMBER, 0, 1000000, NULL, NULL},
+    [CVP_SETTING_MATH] = {"math", "CONVOP_MATH",
+                          "How far results may be off for speed: strict, no further than sums of "
+                          "products are; default, rows with a wider bound too; tf32, TF32 too.",
+                          "strict, default, tf32", "default", CHOICE, CONVOP_MATH_STRICT,
+                          CONVOP_MATH_TF32, maths, NULL},
     [CVP_SETTING_NUM_THREADS] = {"num_threads", "CONVOP_NUM_THREADS",
                                  "Threads of a parallel loop; 0: as affinity and the cgroup allow.",
                                  "0..4096", "0", NUMBER, 0, 4096, NULL, NULL},

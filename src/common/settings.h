@@ -15,6 +15,7 @@ enum cvp_setting {
     CVP_SETTING_IMPL,
     CVP_SETTING_ISA,
     CVP_SETTING_LIGHT_WORK,
+    CVP_SETTING_MATH,
     CVP_SETTING_NUM_THREADS,
     CVP_SETTING_OPENBLAS_LIBRARY,
     CVP_SETTING_TUNE_BATCH_BUCKET,
@@ -38,8 +39,9 @@ enum cvp_autotune {
 };
 
 /* The value of a number or a choice (its index: autotune -1 on; engine naive 0, threaded 1; isa
- * auto -1, else enum cvp_isa). One atomic load once it is known. INVALID with a text that names the
- * variable or the call, the value and what would be allowed, as long as it does not parse. */
+ * auto -1, else enum cvp_isa; math: enum convop_math). One atomic load once it is known. INVALID
+ * with a text that names the variable or the call, the value and what would be allowed, as long as
+ * it does not parse. */
 convop_status cvp_setting_int(enum cvp_setting setting, int *value);
 
 /* The same without an error: `fallback` as long as it does not parse. Sets no text. */

@@ -59,6 +59,10 @@ static convop_status check(const convop_context_options *options)
                            "convop_context_create: num_threads is %d, must be 0..%d",
                            options->num_threads, CVP_MAX_THREADS);
     }
+    if ((unsigned)options->math > CONVOP_MATH_TF32) {
+        return convop_fail(CONVOP_E_INVALID, "convop_context_create: math is %d, must be 0..%d",
+                           (int)options->math, (int)CONVOP_MATH_TF32);
+    }
     if ((options->allocator.alloc == NULL) != (options->allocator.release == NULL)) {
         return convop_fail(
             CONVOP_E_INVALID,
@@ -100,6 +104,7 @@ static convop_status fill(convop_context *context, const convop_context_options 
     context->parallel_for_user = options->parallel_for_user;
     context->sink.write = options->log;
     context->sink.user = options->log_user;
+    context->math = options->math;
     if (options->parallel_for == NULL) return choose_pool(context, options->num_threads);
     return cvp_thread_count(options->num_threads, &context->num_threads);
 }

@@ -17,6 +17,7 @@ struct convop_context {
     struct cvp_pool *pool; /* owned if own_pool; NULL where parallel_for is the host's */
     int own_pool;
     struct cvp_sink sink;
+    convop_math math; /* UNSET: as the setting */
 };
 
 /* context, or the process default for NULL, which is made at first use.

@@ -20,6 +20,7 @@ static int direction_is_right(struct conv_case *c, const struct conv_expected *e
     for (int r = 0; r < count; r++) {
         box_fill_value(conv_case_output(c, direction), NAN);
         convop_set("impl", rows[r].name);
+        c->error_bound[direction] = rows[r].error_bound;
         convop_status status =
             direction == CONVOP_FWD ? conv_case_forward(c, NULL) : conv_case_backward(c, NULL);
         convop_set("impl", NULL);

@@ -51,6 +51,7 @@ static int run_row(struct conv_case *c, const struct conv_expected *e,
     snprintf(running, sizeof running, "row %s, %s, direction %d, CONVOP_CASE=%llu\n", row->name,
              at_end ? "behind" : "before", (int)direction, (unsigned long long)c->seed);
     convop_set("impl", row->name);
+    c->error_bound[placed_output(direction)] = row->error_bound;
     convop_status status =
         direction == CONVOP_FWD ? placed_forward(&p, &exec) : placed_backward(&p, &exec);
     convop_set("impl", NULL);
@@ -144,11 +145,27 @@ static void tails(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* A problem for rows that take larger ones alone. */
+static void larger(void **state)
+{
+    (void)state;
+    signal(SIGSEGV, on_fault);
+    signal(SIGBUS, on_fault);
+    for (int last = 0; last < 2; last++) {
+        const struct conv_size s = {2, last, BOX_F32, 1, 33, 35, 1, 13, 3, 1, 1, 1};
+        struct conv_case c;
+        conv_case_fixed(&c, &s, 1, 1);
+        assert_true(run_all(&c));
+        conv_case_destroy(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_problems),
         cmocka_unit_test(tails),
+        cmocka_unit_test(larger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

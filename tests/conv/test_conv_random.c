@@ -67,6 +67,7 @@ static int run_case(uint64_t seed, const char *impl, int without_filter, int thr
     for (int i = 0; i < 4; i++) before[i] = box_snapshot(inputs[i]);
 
     assert_int_equal(convop_set("impl", impl), CONVOP_OK);
+    conv_case_find_bounds(&c, &x);
     convop_status forward = call(&c, &x, 1), backward = call(&c, &x, 0);
     int good = forward == CONVOP_OK && backward == CONVOP_OK;
     if (!good) printf("status %d and %d: %s\n", (int)forward, (int)backward, convop_last_error());

@@ -171,6 +171,7 @@ static void what_can_change_the_winner_is_in_the_key(void **state)
     ask_direction(CONVOP_REQ_NULL, CONVOP_REQ_ADD, "by weights, added");
     if (!strstr(keys[0], ";isa=baseline;")) ask_set("isa", "baseline", "instruction set");
     ask_set("deterministic", "0", "deterministic");
+    ask_set("math", "strict", "math");
     ask_set("tune_batch_bucket", "1", "bucket");
     ask_parameter("workspace", less_workspace);
     ask_parameter("depthwise_conv_off", no_depthwise);

@@ -33,6 +33,7 @@ int main(void)
     SIZE("InfoItem", convop_info_item);
     SIZE("ConvRow", convop_conv_row);
     AT("ConvRow", convop_conv_row, "ms", ms);
+    AT("ConvRow", convop_conv_row, "error_bound", error_bound);
     SIZE("TuneRecord", convop_tune_record);
     SIZE("TuneCounts", convop_tune_counts);
     SIZE("TuneFilter", convop_tune_filter);

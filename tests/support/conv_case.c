@@ -164,24 +164,42 @@ struct box *conv_case_output(struct conv_case *c, int output)
     return all[output];
 }
 
-size_t conv_case_row_names(struct conv_case *c, int without_filter, const char **names, size_t most)
+static const convop_conv_direction directions[] = {CONVOP_FWD, CONVOP_BWD_D, CONVOP_BWD_W};
+
+/* All rows of a direction; how many. */
+static size_t explain(const struct conv_case *c, int i, const convop_exec *exec,
+                      convop_conv_row rows[32])
 {
-    static const convop_conv_direction directions[] = {CONVOP_FWD, CONVOP_BWD_D, CONVOP_BWD_W};
     const DLTensor *tensors[3][3] = {
         {&c->src.tensor, &c->weights.tensor, &c->dst.tensor},
         {&c->diff_src.tensor, &c->weights.tensor, &c->diff_dst.tensor},
         {&c->src.tensor, &c->diff_weights.tensor, &c->diff_dst.tensor}};
+    size_t n = 32;
+    if (convop_conv_explain(&c->params, directions[i], tensors[i][0], tensors[i][1], tensors[i][2],
+                            exec, rows, &n) != CONVOP_OK ||
+        n > 32) {
+        printf("the rows are not told: %s\n", convop_last_error());
+        abort();
+    }
+    return n;
+}
+
+void conv_case_find_bounds(struct conv_case *c, const convop_exec *exec)
+{
+    for (int i = 0; i < 2; i++) {
+        convop_conv_row rows[32];
+        const size_t n = explain(c, i, exec, rows);
+        c->error_bound[i] = 0;
+        for (size_t j = 0; j < n; j++)
+            if (rows[j].chosen) c->error_bound[i] = rows[j].error_bound;
+    }
+}
+
+size_t conv_case_row_names(struct conv_case *c, int without_filter, const char **names, size_t most)
+{
     convop_conv_row rows[3][32];
     size_t n[3], found = 0;
-    for (int i = 0; i < 3; i++) {
-        n[i] = 32;
-        if (convop_conv_explain(&c->params, directions[i], tensors[i][0], tensors[i][1],
-                                tensors[i][2], NULL, rows[i], &n[i]) != CONVOP_OK ||
-            n[i] > 32) {
-            printf("the rows are not told: %s\n", convop_last_error());
-            abort();
-        }
-    }
+    for (int i = 0; i < 3; i++) n[i] = explain(c, i, NULL, rows[i]);
     for (size_t j = 0; j < n[0] && found < most; j++) {
         int is_there[3] = {1}, applies[3] = {rows[0][j].applicable};
         for (int i = 1; i < 3; i++)
@@ -240,10 +258,41 @@ static void visit(const struct conv_case *c, struct conv_expected *e, const int6
             }
 }
 
+static double largest(const struct box *b)
+{
+    int64_t sizes[5], at[5];
+    double most = 0;
+    box_sizes(b, sizes);
+    BOX_FOR_EACH(sizes, at) most = fmax(most, fabs(box_get(b, at)));
+    return most;
+}
+
+/* The largest sum of absolute weights of an output channel, or of a channel of diff_src. */
+static double largest_sum(const struct conv_case *c, int backward)
+{
+    const int64_t icg = c->ic / c->g, ocg = c->oc / c->g, n = backward ? c->ic : c->oc;
+    double most = 0, *sums = calloc((size_t)n, sizeof *sums);
+    int64_t sizes[5], at[5];
+    box_sizes(&c->weights, sizes);
+    BOX_FOR_EACH(sizes, at)
+    {
+        sums[backward ? at[0] / ocg * icg + at[1] : at[0]] += fabs(box_get(&c->weights, at));
+    }
+    for (int64_t i = 0; i < n; i++) most = fmax(most, sums[i]);
+    free(sums);
+    return most;
+}
+
+double conv_case_reach(const struct conv_case *c, int output)
+{
+    return largest(output == 0 ? &c->src : &c->diff_dst) * largest_sum(c, output);
+}
+
 void conv_case_expect(const struct conv_case *c, struct conv_expected *e)
 {
     int64_t sizes[4][5], at[5];
     const struct box *outputs[] = {&c->dst, &c->diff_src, &c->diff_weights, &c->diff_bias};
+    for (int i = 0; i < 2; i++) e->reach[i] = conv_case_reach(c, i);
     for (int i = 0; i < 4; i++) {
         box_sizes(outputs[i], sizes[i]);
         size_t n = (size_t)count(sizes[i]) + 1;
@@ -278,10 +327,11 @@ int conv_case_matches(const struct conv_case *c, const struct conv_expected *e, 
     box_sizes(outputs[output], sizes);
     DLDataType dtype = outputs[output]->tensor.dtype;
     double eps = c->integers ? 0 : c->bits == BOX_F64 ? 0x1p-46 : 0x1p-19;
+    const double more = output < 2 ? c->error_bound[output] * 0x1p-24 * e->reach[output] : 0;
     BOX_FOR_EACH(sizes, at)
     {
         int64_t i = flat(sizes, at);
-        double got = box_get(outputs[output], at), off = eps * e->magnitude[output][i];
+        double got = box_get(outputs[output], at), off = eps * e->magnitude[output][i] + more;
         /* A sum that is as wrong as it may be, rounded once. */
         double low = element_round(dtype, e->value[output][i] - off);
         double high = element_round(dtype, e->value[output][i] + off);

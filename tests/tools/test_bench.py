@@ -58,10 +58,11 @@ class Bench(Case):
         rows = {r["impl"]: r for r in self.bench("--impl=all", SMALL[0])}
         self.assertEqual(rows["depthwise"]["outcome"], "skipped")
         self.assertIn("num_group is 1", rows["depthwise"]["why"])
+        self.assertIn("fewer than 32 channels", rows["winograd"]["why"])
         self.assertIs(rows["gemm"]["ok"], True)
         text = self.run_ok("bench", "--impl=all", SMALL[0])
         self.assertRegex(text, r"depthwise +skipped\n +num_group is 1")
-        self.assertRegex(text, r"\d passed, 0 failed, 1 skipped\n\Z")
+        self.assertRegex(text, r"\d passed, 0 failed, 2 skipped\n\Z")
         some = self.bench("--impl=reference,gemm,nonsense", SMALL[0])
         self.assertEqual([r["impl"] for r in some], ["gemm", "reference"])
         done = convop("bench", "--impl=x,nonsense", SMALL[0])

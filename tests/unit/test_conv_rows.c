@@ -109,6 +109,9 @@ static void half_filled_descriptors_are_refused(void **state)
     r = row_of("r", 0);
     refused("r: the level is 0, needed is >= 1", &r);
     r = row_of("r", 20);
+    r.error_bound = -1;
+    refused("r: the error_bound is -1, needed is >= 0", &r);
+    r = row_of("r", 20);
     r.direction = (convop_conv_direction)4;
     refused("r: the direction is 4, allowed is 0..3", &r);
     r = row_of("r", 20);

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "convop/context.h"
 #include "src/common/settings.h"
 
 static char long_text[400];
@@ -163,6 +164,15 @@ static void choices_have_their_numbers(void **state)
         assert_string_equal(info_of(CVP_SETTING_ISA).value, isas[i]);
     }
     assert_int_equal(convop_set("isa", NULL), CONVOP_OK);
+    const char *const maths[] = {"strict", "default", "tf32"};
+    assert_int_equal(int_of(CVP_SETTING_MATH), CONVOP_MATH_DEFAULT);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(convop_set("math", maths[i]), CONVOP_OK);
+        assert_int_equal(int_of(CVP_SETTING_MATH), CONVOP_MATH_STRICT + i);
+        assert_string_equal(info_of(CVP_SETTING_MATH).value, maths[i]);
+    }
+    assert_int_equal(convop_set("math", "fast"), CONVOP_E_INVALID);
+    assert_int_equal(convop_set("math", NULL), CONVOP_OK);
     assert_int_equal(convop_set("engine", "naive"), CONVOP_OK);
     assert_int_equal(int_of(CVP_SETTING_ENGINE), 0);
     assert_int_equal(convop_set("engine", NULL), CONVOP_OK);

@@ -121,6 +121,7 @@ static void run_rows(struct bench *b, struct bench_case *c, const convop_conv_ro
             report_refusal(b, c, CONVOP_E_UNSUPPORTED, row->name, row->why_not);
             continue;
         }
+        c->error_bound = row->error_bound;
         convop_status status = convop_set("impl", row->name);
         if (status == CONVOP_OK)
             run_row(b, c, row->name, CONVOP_CHOICE_FORCED);
@@ -130,6 +131,17 @@ static void run_rows(struct bench *b, struct bench_case *c, const convop_conv_ro
     convop_set("impl", NULL);
     if (!named)
         report_refusal(b, c, CONVOP_E_INVALID, "", "the direction has no row of these names");
+}
+
+/* The largest of the rows that may run: weights that are packed before may have another row than
+ * those of a call, for which `chosen` is. */
+static double largest_bound(const struct bench_case *c, const convop_conv_row *rows, size_t count,
+                            int chosen)
+{
+    double most = chosen < 0 ? 0 : rows[chosen].error_bound;
+    for (size_t i = 0; i < count && c->problem->settings.prepared; i++)
+        if (rows[i].applicable && rows[i].error_bound > most) most = rows[i].error_bound;
+    return most;
 }
 
 static void run_case(struct bench *b, struct bench_case *c)
@@ -158,8 +170,10 @@ static void run_case(struct bench *b, struct bench_case *c)
         report_refusal(b, c, status, "", convop_last_error());
     else if (runs_rows(s))
         run_rows(b, c, rows, count);
-    else
+    else {
+        c->error_bound = largest_bound(c, rows, count, chosen);
         run_row(b, c, chosen < 0 ? "" : rows[chosen].name, chosen < 0 ? 0 : rows[chosen].choice);
+    }
     case_destroy(c);
 }
 

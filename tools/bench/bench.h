@@ -54,6 +54,7 @@ struct bench_case {
     struct query query;
     convop_exec exec;
     convop_instance *instance; /* prepared, for the settings and weights as they are; or NULL */
+    double error_bound;        /* of the row that runs (convop_conv_row) */
     int fill_top; /* the exact fill: values up to it, and which part of them is not 0 */
     double fill_density;
 };
@@ -89,8 +90,8 @@ convop_status case_run(struct bench_case *c);
 convop_status case_rows(const struct bench_case *c, convop_conv_row *rows, size_t *count,
                         int *chosen);
 
-/* Compares all outputs with the reference. 1 if they agree; else 0 with a sentence. -1: no memory.
- * The inputs were those of case_fill_exact, and must still be. */
+/* Compares all outputs with the reference. 1 if they agree, as far as c->error_bound allows; else 0
+ * with a sentence. -1: no memory. The inputs were those of case_fill_exact, and must still be. */
 int case_check(const struct bench_case *c, char *why, size_t size);
 
 /* Times of calls, warm. */

@@ -1,7 +1,7 @@
 /* The judge of `ok`: a direct loop over the definition, in float64, that shares nothing with the
  * library. It works on copies in one layout, whatever that of the case. The fill makes every sum
  * exact, whatever its order; so all elements must be equal. Those of 16-bit types are the exact
- * sum, rounded once: equal too. */
+ * sum, rounded once: equal too. A row with an error bound of its own is held to that. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,14 +158,48 @@ static int guards_hold(const struct tensor *t)
     return 1;
 }
 
-/* 1 if equal. Inputs are compared too: a call must not change them. */
-static int compare(const struct bench_case *c, enum operand o, const double *expected, char *why,
-                   size_t size)
+static double largest(const double *x, int64_t n)
 {
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
+    return most;
+}
+
+/* How far outputs may be off: the row's bound, in units of 2^-24 of the largest input times the
+ * largest sum of weights that an output has. */
+static double tolerance(const struct bench_case *c, const struct reference *r)
+{
+    const struct descriptor *p = r->problem;
+    const int backward = r->direction == BWD_D;
+    const struct tensor *in = &c->tensor[backward ? DST : SRC];
+    if (c->error_bound == 0) return 0;
+    const int64_t icg = p->ic / p->g, ocg = p->oc / p->g, n = backward ? p->ic : p->oc;
+    const int64_t kernel = c->tensor[WEI].elements / (p->oc * icg);
+    double most = 0;
+    for (int64_t channel = 0; channel < n; channel++) {
+        const int64_t first = backward ? channel / icg * ocg : channel;
+        double sum = 0;
+        for (int64_t o = first; o < first + (backward ? ocg : 1); o++)
+            for (int64_t i = 0; i < icg * kernel; i++)
+                if (!backward || i / kernel == channel % icg)
+                    sum += fabs(r->at[WEI][o * icg * kernel + i]);
+        most = fmax(most, sum);
+    }
+    return c->error_bound * 0x1p-24 * most * largest(r->at[backward ? DST : SRC], in->elements);
+}
+
+/* 1 if equal, or as near as allowed. Inputs are compared too: a call must not change them. */
+static int compare(const struct bench_case *c, enum operand o, const double *expected,
+                   double allowed, char *why, size_t size)
+{
+    /* What is off before it is rounded may fall on the other side of a tie: one unit. */
+    const double unit = allowed == 0 ? 0 : c->type == F16 ? 0x1p-10 : c->type == BF16 ? 0x1p-7 : 0;
     const struct tensor *t = &c->tensor[o];
     int64_t wrong = 0, first = -1;
     for (int64_t i = 0; i < t->elements; i++) {
-        if (case_get(c, t, offset_of(t, i)) == expected[i]) continue;
+        if (fabs(case_get(c, t, offset_of(t, i)) - expected[i]) <=
+            allowed + unit * fabs(expected[i]))
+            continue;
         if (first < 0) first = i;
         wrong++;
     }
@@ -196,12 +230,14 @@ int case_check(const struct bench_case *c, char *why, size_t size)
         snprintf(why, size, "the reference does not fit into memory");
         return -1;
     }
+    const double allowed = tolerance(c, &r);
     compute(&r);
     finish(c, &r);
     round_outputs(c, &r);
     int equal = 1;
     for (int o = 0; o < NUM_OPERANDS && equal; o++)
-        if (c->tensor[o].block) equal = compare(c, o, r.at[o], why, size);
+        if (c->tensor[o].block)
+            equal = compare(c, o, r.at[o], case_writes(c, o) ? allowed : 0, why, size);
     free_reference(&r);
     return equal;
 }

@@ -45,19 +45,28 @@ static inline void *cvp_conv_at_mut(const convop_conv_problem *p, void *base, in
     return (char *)base + element * (int64_t)cvp_conv_element_size(p);
 }
 
+/* 1 if the descriptor has that member: those of plug-ins may end before it. */
+#define CONV_IMPL_HAS(row, member)                                                                 \
+    ((row)->struct_size >= offsetof(convop_conv_impl, member) + sizeof(row)->member)
+
+static inline double cvp_conv_error_bound(const convop_conv_impl *row)
+{
+    return CONV_IMPL_HAS(row, error_bound) ? row->error_bound : 0;
+}
+
 /* Asks a row whether it takes a problem; sees to it that `why` is a text. */
 static inline int cvp_conv_ask(const convop_conv_impl *row, const convop_conv_problem *p,
                                char why[CONVOP_WHY_SIZE])
 {
+    if (p->math == CONVOP_MATH_STRICT && cvp_conv_error_bound(row) > 0) {
+        snprintf(why, CONVOP_WHY_SIZE, "math is strict");
+        return 0;
+    }
     why[0] = '\0';
     int yes = row->applicable(p, why);
     why[yes ? 0 : CONVOP_WHY_SIZE - 1] = '\0';
     return yes;
 }
-
-/* 1 if the descriptor has that member: those of plug-ins may end before it. */
-#define CONV_IMPL_HAS(row, member)                                                                 \
-    ((row)->struct_size >= offsetof(convop_conv_impl, member) + sizeof(row)->member)
 
 /* 1 if the row is for problems like this one: its direction, on its device. No other is asked. */
 static inline int cvp_conv_is_for(const convop_conv_impl *row, const convop_conv_problem *p)

@@ -38,6 +38,9 @@ convop_status cvp_conv_impl_check(const char *caller, const convop_conv_impl *im
     if (impl->level < 1)
         return convop_fail(CONVOP_E_INVALID, "%s: %s: the level is %d, needed is >= 1", caller,
                            impl->name, impl->level);
+    if (!(cvp_conv_error_bound(impl) >= 0))
+        return convop_fail(CONVOP_E_INVALID, "%s: %s: the error_bound is %g, needed is >= 0",
+                           caller, impl->name, impl->error_bound);
     const char *missing = !impl->applicable                   ? "applicable"
                           : !impl->run                        ? "run"
                           : impl->packed_bytes && !impl->pack ? "pack, which packed_bytes needs,"

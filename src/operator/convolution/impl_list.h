@@ -1,12 +1,14 @@
 /* The built-in implementation rows, in the order in which they are tried. No guard: it is included
  * for each use. */
 CONV_IMPL(cvp_conv_depthwise_fwd)
+CONV_IMPL(cvp_conv_winograd_fwd)
 CONV_IMPL(cvp_conv_packed_fwd)
 CONV_IMPL(cvp_conv_implicit_fwd)
 CONV_IMPL(cvp_conv_gemm_fwd)
 CONV_IMPL(cvp_conv_cudnn_fwd)
 CONV_IMPL(cvp_conv_reference_fwd)
 CONV_IMPL(cvp_conv_depthwise_bwd_d)
+CONV_IMPL(cvp_conv_winograd_bwd_d)
 CONV_IMPL(cvp_conv_packed_bwd_d)
 CONV_IMPL(cvp_conv_implicit_bwd_d)
 CONV_IMPL(cvp_conv_gemm_bwd_d)

@@ -110,6 +110,7 @@ static void put_problem(const struct conv_plan *plan, char *text, size_t size)
         cvp_text_put(&t, ";");
     }
     put_number(&t, "deterministic=", p.deterministic);
+    put_number(&t, ";math=", p.math);
     put_number(&t, ";workspace=", (int64_t)p.workspace_limit);
 }
 

@@ -5,6 +5,7 @@
 #include "src/common/size.h"
 #include "src/common/status.h"
 #include "src/common/tensor.h"
+#include "src/engine/context.h"
 #include "src/engine/parallel.h"
 #include "src/operator/convolution/params.h"
 #include "src/operator/device.h"
@@ -67,6 +68,9 @@ static convop_status set_environment(convop_conv_problem *p, const convop_conv_p
     p->cudnn_off = params->cudnn_off;
     p->threads = cvp_lanes(context);
     CVP_RETURN_IF_ERROR(cvp_setting_int(CVP_SETTING_DETERMINISTIC, &p->deterministic));
+    int math = (int)context->math;
+    if (math == CONVOP_MATH_UNSET) CVP_RETURN_IF_ERROR(cvp_setting_int(CVP_SETTING_MATH, &math));
+    p->math = (convop_math)math;
     enum cvp_isa isa = CVP_ISA_BASELINE;
     CVP_RETURN_IF_ERROR(cvp_isa_in_use(&isa));
     p->isa = (int)isa;

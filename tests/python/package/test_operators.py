@@ -128,6 +128,19 @@ def test_explain():
         assert convop.explain(X, W, direction=direction)
 
 
+def test_strict_math_takes_out_what_is_less_exact():
+    x = np.ones((1, 32, 16, 16), np.float32)
+    w = np.ones((32, 32, 3, 3), np.float32)
+
+    def bounded():
+        return [row for row in convop.explain(x, w, pad=1) if row["error_bound"]]
+
+    assert any(row["applicable"] for row in bounded())
+    convop.set(math="strict")
+    assert bounded() and all(row["why_not"] == "math is strict" for row in bounded())
+    convop.set(math=None)
+
+
 def test_settings_and_info():
     assert convop.settings()["num_threads"]["origin"] in ("default", "environment")
     convop.set(num_threads=1, deterministic=True)

@@ -26,14 +26,12 @@ struct search {
 
 static int allows_tf32(const convop_conv_problem *p)
 {
-    (void)p;
-    return 0;
+    return p->math == CONVOP_MATH_TF32;
 }
 
 static int is_strict(const convop_conv_problem *p)
 {
-    (void)p;
-    return 0;
+    return p->math == CONVOP_MATH_STRICT;
 }
 
 /* Sums are taken in float32 at least, float32 is not cut to TF32 unless that is allowed, and strict

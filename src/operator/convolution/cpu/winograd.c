@@ -1,0 +1,147 @@
+/* The row `winograd`, forward and backward by data: what is computed in which order, on which lane.
+ *
+ * One task is a block. Where blocks are few for the threads, each step is done for all blocks
+ * before the next, in finer tasks: vectors of channels, points, vectors again. Either way an output
+ * is the same sum in the same order. */
+#include "src/operator/convolution/cpu/winograd.h"
+
+#include "src/engine/parallel.h"
+#include "src/operator/copy.h"
+
+struct job {
+    const struct winograd *w;
+    const float *in, *panels, *bias;
+    float *out;
+    char *shared, *lanes;
+};
+
+/* A block's inputs and sums: a lane's own, or one of all. */
+struct buffers {
+    float *lines, *in, *sums;
+};
+
+static struct buffers buffers_of(const struct job *job, int lane, int64_t block)
+{
+    const struct winograd *w = job->w;
+    char *own = job->lanes + (size_t)lane * w->lane_bytes;
+    char *in = w->is_shared ? job->shared + (size_t)block * (w->in_bytes + w->out_bytes)
+                            : own + w->line_bytes;
+    return (struct buffers){(void *)own, (void *)in, (void *)(in + w->in_bytes)};
+}
+
+static void run_blocks(void *arg, int lane, int64_t begin, int64_t end)
+{
+    const struct job *job = arg;
+    const struct winograd *w = job->w;
+    for (int64_t i = begin; i < end; i++) {
+        const struct buffers s = buffers_of(job, lane, i);
+        cvp_conv_winograd_transform_in(w, i, 0, w->in_vectors, job->in, s.lines, s.in);
+        cvp_conv_winograd_multiply(w, i, 0, WINOGRAD_POINTS, s.in, job->panels, s.sums);
+        cvp_conv_winograd_transform_out(w, i, 0, w->out_vectors, s.sums, job->bias, s.lines,
+                                        job->out);
+    }
+}
+
+/* The steps apart: items are vectors of channels, or points, of blocks. */
+static void transform_in(void *arg, int lane, int64_t begin, int64_t end)
+{
+    const struct job *job = arg;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t v = i % job->w->in_vectors, block = i / job->w->in_vectors;
+        const struct buffers s = buffers_of(job, lane, block);
+        cvp_conv_winograd_transform_in(job->w, block, v, v + 1, job->in, s.lines, s.in);
+    }
+}
+
+static void multiply(void *arg, int lane, int64_t begin, int64_t end)
+{
+    const struct job *job = arg;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t q = i % WINOGRAD_POINTS, block = i / WINOGRAD_POINTS;
+        const struct buffers s = buffers_of(job, lane, block);
+        cvp_conv_winograd_multiply(job->w, block, q, q + 1, s.in, job->panels, s.sums);
+    }
+}
+
+static void transform_out(void *arg, int lane, int64_t begin, int64_t end)
+{
+    const struct job *job = arg;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t v = i % job->w->out_vectors, block = i / job->w->out_vectors;
+        const struct buffers s = buffers_of(job, lane, block);
+        cvp_conv_winograd_transform_out(job->w, block, v, v + 1, s.sums, job->bias, s.lines,
+                                        job->out);
+    }
+}
+
+static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+{
+    if (!cvp_conv_is_plain(p, why)) return 0;
+    return cvp_conv_winograd_plan(p, why).lanes > 0;
+}
+
+static size_t workspace(const convop_conv_problem *p)
+{
+    const struct winograd w = cvp_conv_winograd_plan(p, NULL);
+    return w.weight_bytes + w.bias_bytes + w.shared_bytes + (size_t)w.lanes * w.lane_bytes;
+}
+
+static size_t packed_bytes(const convop_conv_problem *p)
+{
+    return cvp_conv_winograd_plan(p, NULL).weight_bytes;
+}
+
+static void pack(const convop_conv_problem *p, const void *weights, void *packed,
+                 const convop_context *context)
+{
+    const struct winograd w = cvp_conv_winograd_plan(p, NULL);
+    cvp_conv_winograd_transform_weights(&w, weights, packed, context);
+}
+
+static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
+                         const convop_context *context, void *workspace_)
+{
+    const struct winograd w = cvp_conv_winograd_plan(p, NULL);
+    char *bias = (char *)workspace_ + w.weight_bytes;
+    struct job job = {.w = &w,
+                      .in = p->direction == CONVOP_FWD ? t->src : t->dst,
+                      .panels = t->packed ? t->packed : workspace_,
+                      .bias = t->bias,
+                      .out = t->out,
+                      .shared = bias + w.bias_bytes,
+                      .lanes = bias + w.bias_bytes + w.shared_bytes};
+    if (t->bias && p->bias_stride != 1) {
+        cvp_copy_strided(context, 1, &p->oc, bias, &(int64_t){1}, p->dtype, t->bias,
+                         &p->bias_stride, p->dtype);
+        job.bias = (void *)bias;
+    }
+    if (!t->packed) cvp_conv_winograd_transform_weights(&w, t->weights, workspace_, context);
+    if (!w.is_shared) {
+        cvp_parallel_on(context, w.lanes, w.blocks, run_blocks, &job);
+        return CONVOP_OK;
+    }
+    cvp_parallel_on(context, w.lanes, w.blocks * w.in_vectors, transform_in, &job);
+    cvp_parallel_on(context, w.lanes, w.blocks * WINOGRAD_POINTS, multiply, &job);
+    cvp_parallel_on(context, w.lanes, w.blocks * w.out_vectors, transform_out, &job);
+    return CONVOP_OK;
+}
+
+#define WINOGRAD(row, dir)                                                                         \
+    extern const convop_conv_impl row;                                                             \
+    const convop_conv_impl row = {                                                                 \
+        .struct_size = sizeof(convop_conv_impl),                                                   \
+        .name = "winograd",                                                                        \
+        .direction = dir,                                                                          \
+        .version = 1,                                                                              \
+        .level = CONVOP_LEVEL_BUILTIN,                                                             \
+        .applicable = applicable,                                                                  \
+        .workspace = workspace,                                                                    \
+        .packed_bytes = packed_bytes,                                                              \
+        .pack = pack,                                                                              \
+        .run = run,                                                                                \
+        .estimate = cvp_conv_winograd_estimate,                                                    \
+        .error_bound = WINOGRAD_ERROR_BOUND,                                                       \
+    }
+
+WINOGRAD(cvp_conv_winograd_fwd, CONVOP_FWD);
+WINOGRAD(cvp_conv_winograd_bwd_d, CONVOP_BWD_D);

@@ -1,0 +1,57 @@
+/* What the row `winograd` is expected to take. */
+#include "src/common/cpu.h"
+#include "src/operator/convolution/cpu/estimate.h"
+#include "src/operator/convolution/cpu/winograd.h"
+
+/* Call; vector multiply-adds; vectors of weights transformed; vectors of channels of tiles
+ * transformed, in and out; bytes of weights read from beyond the second-level cache; bytes. */
+enum { CALL, PRODUCTS, WEIGHTS, IN, OUT, STREAMED, BYTES };
+
+static const conv_prices prices[2][2] = {
+    [CONVOP_FWD] =
+        {
+            {
+                {1.5e+03, 0.289, 124, 90.4, 0, 0, 0},
+                {1.5e+03, 0.174, 133, 12.8, 0, 0.016, 0.129},
+                {1.5e+03, 0.261, 164, 0, 0, 0.0107, 0.0664},
+            },
+            {
+                {1.5e+03, 0.297, 120, 56, 14.7, 0, 0},
+                {1.5e+03, 0.178, 137, 47.2, 0, 0.0153, 0.0593},
+                {1.5e+03, 0.263, 192, 0, 0, 0.00948, 0.0407},
+            },
+        },
+    [CONVOP_BWD_D] =
+        {
+            {
+                {1.5e+03, 0.297, 114, 0, 53.8, 0.0128, 0},
+                {1.5e+03, 0.188, 127, 0, 30.2, 0.0207, 0.0814},
+                {1.5e+03, 0.227, 81, 0, 0, 0.0663, 0.109},
+            },
+            {
+                {1.5e+03, 0.31, 108, 0, 45.6, 0.00293, 0},
+                {1.5e+03, 0.185, 116, 0, 35.4, 0.0224, 0.0568},
+                {1.5e+03, 0.245, 73.7, 0, 0, 0.0559, 0.0623},
+            },
+        },
+};
+
+double cvp_conv_winograd_estimate(const convop_conv_problem *p)
+{
+    const struct winograd w = cvp_conv_winograd_plan(p, NULL);
+    const double g = (double)p->g, in_c = (double)w.in_c;
+    const double tiles = g * (double)w.all_rows * (double)w.tiles_w;
+    const double weights = (double)w.weight_bytes / g, cached = (double)cvp_cpu()->l2 / 2;
+    const double work[CONV_KINDS] = {
+        [CALL] = 1,
+        [PRODUCTS] = tiles * WINOGRAD_POINTS * in_c * (double)w.out_vectors,
+        [WEIGHTS] =
+            p->constant_weights ? 0 : g * in_c * (double)(w.panels * w.columns) / w.kernels->lanes,
+        [IN] = tiles * (double)w.in_vectors,
+        [OUT] = tiles * (double)w.out_vectors,
+        [STREAMED] = weights > cached ? weights * (double)w.blocks : 0,
+        [BYTES] = cvp_conv_image_bytes(p),
+    };
+    return cvp_conv_price(p, prices[p->direction][p->channels_last], work,
+                          (double)w.blocks * (w.is_shared ? WINOGRAD_POINTS : 1));
+}

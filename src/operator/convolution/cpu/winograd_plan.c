@@ -1,0 +1,160 @@
+/* How the row `winograd` cuts a problem, and which problems it takes. */
+#include <stdio.h>
+
+#include "src/common/alloc.h"
+#include "src/common/cpu.h"
+#include "src/common/isa_list.h"
+#include "src/common/size.h"
+#include "src/operator/convolution/cpu/winograd.h"
+
+#define DECLARE(ISA, isa) extern const struct cvp_winograd_kernels cvp_winograd_##isa;
+CVP_EACH_ISA(DECLARE)
+
+#define ENTRY(ISA, isa) [CVP_ISA_##ISA] = &cvp_winograd_##isa,
+static const struct cvp_winograd_kernels *const tables[CVP_ISA_COUNT] = {CVP_EACH_ISA(ENTRY)};
+
+const struct cvp_winograd_kernels *cvp_winograd_kernels(enum cvp_isa isa)
+{
+    /* A set that the CPU has and this build has not: the next lower one that it has. */
+    int i = (int)isa < CVP_ISA_COUNT ? (int)isa : CVP_ISA_BASELINE;
+    while (i > CVP_ISA_BASELINE && !tables[i]) i--;
+    return tables[i];
+}
+
+/* Below these the transforms cost what the products save. */
+#define LEAST_CHANNELS 32
+#define LEAST_SIZE     12
+
+/* A block's transformed inputs: a share of the second-level cache, between these. Weights that
+ * exceed half of that cache come from beyond it for each block, so that these have more tiles. */
+#define LEAST_BLOCK ((int64_t)64 << 10)
+#define MOST_BLOCK  ((int64_t)256 << 10)
+
+#define MOST_WIDTH 64 /* tiles: rows of their pixels stay near the first-level cache */
+
+/* Elements, a multiple of a vector, of which there are an odd number: multiples of them spread over
+ * all sets of a cache. */
+static int64_t odd(int64_t elements, int64_t lanes)
+{
+    return (cvp_ceil_div(elements, lanes) | 1) * lanes;
+}
+
+static const char *unfit(const struct winograd *w)
+{
+    const convop_conv_problem *p = w->p;
+    if (p->dtype.bits != 32) return "computes in float32 alone";
+    if (p->kh != 3 || p->kw != 3 || p->kd != 1) return "the kernel is not 3x3";
+    if (p->sh != 1 || p->sw != 1 || p->dh != 1 || p->dw != 1)
+        return "a stride or dilation is not 1";
+    if (p->id != p->od || p->pd != 0) return "the depth is padded or strided";
+    if (w->in_c < LEAST_CHANNELS || w->out_c < LEAST_CHANNELS)
+        return "a group has fewer than 32 channels";
+    if (w->out_h < LEAST_SIZE || w->out_w < LEAST_SIZE)
+        return "the output image is smaller than 12x12";
+    return NULL;
+}
+
+static void cut(struct winograd *w)
+{
+    const int64_t l2 = cvp_cpu()->l2, point = WINOGRAD_POINTS * (int64_t)sizeof(float);
+    const int64_t bytes = cvp_max_i64(LEAST_BLOCK, cvp_min_i64(MOST_BLOCK, l2 / 8));
+    const int is_streamed = w->in_c > l2 / 2 / point / w->out_c;
+    const int64_t tiles =
+        cvp_max_i64(bytes / point / w->in_tile, (is_streamed ? 4 : 2) * w->tile->rows);
+    w->width = cvp_min_i64(cvp_min_i64(tiles, MOST_WIDTH), w->tiles_w);
+    w->w_blocks = cvp_ceil_div(w->tiles_w, w->width);
+    w->width = cvp_ceil_div(w->tiles_w, w->w_blocks);
+    w->rows = cvp_max_i64(1, cvp_min_i64(tiles / w->width, w->all_rows));
+    w->row_blocks = cvp_ceil_div(w->all_rows, w->rows);
+    w->rows = cvp_ceil_div(w->all_rows, w->row_blocks);
+    w->blocks = w->p->g * w->row_blocks * w->w_blocks;
+}
+
+/* Bytes of scratch; 0 if they cannot be counted. Sizes of images are bounded by their inference,
+ * those of channels alone are not. */
+static int measure(struct winograd *w)
+{
+    int64_t channels, bytes, weights;
+    const int64_t tiles = w->rows * w->width, unit = WINOGRAD_POINTS * (int64_t)sizeof(float);
+    if (!cvp_add_i64(w->in_tile, w->out_tile, &channels) || !cvp_mul_i64(tiles + 1, unit, &bytes) ||
+        !cvp_mul_i64(bytes, channels, &bytes) ||
+        !cvp_mul_i64(w->p->g * w->panels, w->columns * unit, &weights) ||
+        !cvp_mul_i64(weights, w->in_c + 1, &weights))
+        return 0;
+    w->weight_point = odd(w->panels * w->columns * w->in_c, w->kernels->lanes);
+    w->in_point = odd(tiles * w->in_tile, w->kernels->lanes);
+    w->out_point = odd(tiles * w->out_tile, w->kernels->lanes);
+    w->in_bytes = cvp_round_up((size_t)(w->in_point * unit), CVP_BUFFER_ALIGN);
+    w->out_bytes = cvp_round_up((size_t)(w->out_point * unit), CVP_BUFFER_ALIGN);
+    const size_t row = (size_t)((WINOGRAD_OUT * w->width + 2) * w->kernels->lanes);
+    /* Rows of columns transformed, and in NC* those of pixels turned. */
+    const size_t lines = w->p->channels_last ? WINOGRAD_IN : 2 * WINOGRAD_IN;
+    w->line_bytes = cvp_round_up(lines * row * sizeof(float), CVP_BUFFER_ALIGN);
+    w->weight_bytes = cvp_round_up((size_t)(w->p->g * w->weight_point * unit), CVP_BUFFER_ALIGN);
+    w->bias_bytes =
+        w->p->bias ? cvp_round_up((size_t)w->p->oc * sizeof(float), CVP_BUFFER_ALIGN) : 0;
+    return 1;
+}
+
+/* 1 if the blocks' inputs and a lane fit the workspace. */
+static int share(struct winograd *w, size_t limit)
+{
+    const size_t shared = w->weight_bytes + w->bias_bytes;
+    if (shared > limit) return 0;
+    const size_t block = w->in_bytes + w->out_bytes;
+    w->lane_bytes = w->line_bytes + (w->is_shared ? 0 : block);
+    w->shared_bytes = w->is_shared ? (size_t)w->blocks * block : 0;
+    if (w->shared_bytes > limit - shared) return 0;
+    const int64_t parts = cvp_max_i64(w->in_vectors, cvp_max_i64(w->out_vectors, WINOGRAD_POINTS));
+    const int64_t items = w->blocks * (w->is_shared ? parts : 1);
+    w->lanes = (int)cvp_min_i64(cvp_min_i64(w->p->threads, items),
+                                (int64_t)((limit - shared - w->shared_bytes) / w->lane_bytes));
+    return w->lanes > 0;
+}
+
+struct winograd cvp_conv_winograd_plan(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+{
+    const int forward = p->direction == CONVOP_FWD;
+    const int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
+    struct winograd w = {.p = p,
+                         .kernels = cvp_winograd_kernels((enum cvp_isa)p->isa),
+                         .tile = cvp_tile_kernels(CVP_F32, (enum cvp_isa)p->isa),
+                         .in_at = forward ? p->src : p->dst,
+                         .out_at = forward ? p->dst : p->src,
+                         .in_c = forward ? icg : ocg,
+                         .out_c = forward ? ocg : icg,
+                         .in_h = forward ? p->ih : p->oh,
+                         .in_w = forward ? p->iw : p->ow,
+                         .out_h = forward ? p->oh : p->ih,
+                         .out_w = forward ? p->ow : p->iw,
+                         .ph = forward ? p->ph : p->kh - 1 - p->ph,
+                         .pw = forward ? p->pw : p->kw - 1 - p->pw};
+    const char *reason = unfit(&w);
+    if (reason) {
+        if (why) snprintf(why, CONVOP_WHY_SIZE, "%s", reason);
+        return w;
+    }
+    w.in_vectors = cvp_ceil_div(w.in_c, w.kernels->lanes);
+    w.out_vectors = cvp_ceil_div(w.out_c, w.kernels->lanes);
+    w.in_tile = odd(w.in_c, w.kernels->lanes);
+    w.out_tile = odd(w.out_c, w.kernels->lanes);
+    w.columns = cvp_tile_columns(w.tile);
+    w.panels = cvp_ceil_div(w.out_c, w.columns);
+    w.tiles_h = cvp_ceil_div(w.out_h, WINOGRAD_OUT);
+    w.tiles_w = cvp_ceil_div(w.out_w, WINOGRAD_OUT);
+    w.all_rows = p->mb * p->id * w.tiles_h;
+    cut(&w);
+    int fits = measure(&w);
+    if (fits) {
+        w.is_shared = p->threads > 1 && w.blocks < 4 * (int64_t)p->threads;
+        fits = share(&w, p->workspace_limit);
+        if (!fits && w.is_shared) {
+            w.is_shared = 0;
+            fits = share(&w, p->workspace_limit);
+        }
+    }
+    if (!fits && why)
+        snprintf(why, CONVOP_WHY_SIZE, "needs more workspace than the limit of %zu bytes",
+                 p->workspace_limit);
+    return w;
+}
