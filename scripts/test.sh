@@ -22,8 +22,9 @@ if [ "$built" -eq 0 ] && build plain build -Dwerror=true; then
 fi
 
 export CC=gcc
+# nvcc has compiled the CUDA kernels above, and takes neither sanitizers nor another compiler.
 if build sanitized build-asan -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \
-    -Db_lundef=false; then
+    -Db_lundef=false -Dcuda=disabled; then
     run sanitized build-asan testlog-asan '' --setup asan
 fi
 
@@ -48,12 +49,13 @@ find_thread_sanitizer() {
 if ! find_thread_sanitizer; then
     say "threads: no thread sanitizer runs on this machine"
     scripts/tally.py skipped "$tally" threads "the thread sanitizer"
-elif build threads build-tsan -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false; then
+elif build threads build-tsan -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false \
+    -Dcuda=disabled; then
     run threads build-tsan testlog-tsan "$prefix" --setup tsan --suite threads
 fi
 
 CC=clang
-if build clang build-clang -Dwerror=true; then
+if build clang build-clang -Dwerror=true -Dcuda=disabled; then
     scripts/tally.py passed "$tally" clang "building"
     run clang build-clang testlog '' --suite code
 fi

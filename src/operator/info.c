@@ -13,6 +13,7 @@
 #include "src/common/text.h"
 #include "src/cuda/cudnn.h"
 #include "src/cuda/device.h"
+#include "src/operator/convolution/cuda/module.h"
 #include "src/operator/gemm/blas.h"
 #include "src/operator/tuning/tuning.h"
 
@@ -138,6 +139,7 @@ static const struct {
     {"openblas", fill_openblas},
     {"tuning cache", fill_tuning},
     {"cuda driver", cvp_driver_describe},
+    {"cuda kernels", cvp_cuda_describe_kernels},
     {"cudnn", cvp_cudnn_describe},
     {"gpu", cvp_gpu_describe},
 };

@@ -81,8 +81,10 @@ void conv_case_create_tensors(struct conv_case *c, struct rng *r, int gaps_perce
         {&c->diff_bias, bias, 1, 0},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        const int skew = c->aligned ? 0 : (int)rng_int(r, 0, 3);
+        const int gaps = rng_chance(r, gaps_percent);
         box_create(all[i].box, r, c->bits, all[i].vector ? 0 : c->axes, c->channels_last,
-                   all[i].sizes, rng_chance(r, gaps_percent), (int)rng_int(r, 0, 3));
+                   all[i].sizes, gaps, skew);
         if (!all[i].input) continue;
         if (c->integers)
             box_fill_int(all[i].box, r, -3, 3);

@@ -9,6 +9,7 @@ struct conv_case {
     uint64_t seed;
     convop_conv_params params;
     int axes, channels_last, bits, integers;
+    int aligned; /* tensors begin where malloc's memory does, else up to 3 elements further */
     int64_t mb, ic, oc, g;
     int64_t i[3], o[3], k[3], s[3], d[3], p0[3],
         p1[3]; /* depth, height, width; 1 or 0 where absent */

@@ -68,11 +68,16 @@ static inline int cvp_conv_ask(const convop_conv_impl *row, const convop_conv_pr
     return yes;
 }
 
+/* 1 if the row takes tensors on a GPU, 0 if on the CPU. */
+static inline int cvp_conv_row_is_on_gpu(const convop_conv_impl *row)
+{
+    return CONV_IMPL_HAS(row, device_type) && row->device_type == kDLCUDA;
+}
+
 /* 1 if the row is for problems like this one: its direction, on its device. No other is asked. */
 static inline int cvp_conv_is_for(const convop_conv_impl *row, const convop_conv_problem *p)
 {
-    const int on_gpu = CONV_IMPL_HAS(row, device_type) && row->device_type == kDLCUDA;
-    return row->direction == p->direction && on_gpu == cvp_conv_is_on_gpu(p);
+    return row->direction == p->direction && cvp_conv_row_is_on_gpu(row) == cvp_conv_is_on_gpu(p);
 }
 
 /* The time that a row expects for a problem that it takes, in milliseconds; 0: it does not say.

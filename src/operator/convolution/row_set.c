@@ -30,7 +30,8 @@ int cvp_conv_row_is_builtin(const convop_conv_impl *impl)
 
 int cvp_conv_rows_rival(const convop_conv_impl *a, const convop_conv_impl *b)
 {
-    return a->direction == b->direction && strcmp(a->name, b->name) == 0;
+    return a->direction == b->direction && strcmp(a->name, b->name) == 0 &&
+           cvp_conv_row_is_on_gpu(a) == cvp_conv_row_is_on_gpu(b);
 }
 
 struct conv_row_set *cvp_conv_row_set_create(size_t room)
@@ -83,7 +84,8 @@ static uint64_t identity_of(const struct conv_rows *rows)
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < rows->count; i++) {
         const convop_conv_impl *row = rows->at[i];
-        const int numbers[] = {(int)row->direction, row->version, row->level};
+        const int numbers[] = {(int)row->direction, row->version, row->level,
+                               cvp_conv_row_is_on_gpu(row)};
         const unsigned char *bytes = (const unsigned char *)numbers;
         for (size_t j = 0; j < sizeof numbers; j++)
             hash = (hash ^ bytes[j]) * UINT64_C(0x100000001b3);

@@ -1,0 +1,165 @@
+/* convop's own rows for GPUs through the public calls, on a driver whose kernels run on the host:
+ * every direction against plain float64 loops, and which row is chosen.
+ *
+ *     CONVOP_SEED=<seed> test_cuda_rows     another series */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "convop/convop.h"
+#include "src/cuda/context.h"
+#include "src/operator/convolution/cuda/module.h"
+#include "tests/cuda_host/cuda_host.h"
+#include "tests/standin/open.h"
+#include "tests/support/conv_fixed.h"
+
+#define BOXES 8
+
+static const struct standin *standin;
+
+static void boxes_of(struct conv_case *c, struct box *boxes[BOXES])
+{
+    struct box *const all[BOXES] = {&c->src,      &c->weights,  &c->bias,         &c->dst,
+                                    &c->diff_dst, &c->diff_src, &c->diff_weights, &c->diff_bias};
+    memcpy(boxes, all, sizeof all);
+}
+
+/* All tensors of a case in the memory of the GPU, from move to move_back. */
+struct moved {
+    struct cvp_gpu_scope scope;
+    void *data[BOXES], *device[BOXES];
+};
+
+static void move(struct conv_case *c, struct moved *m)
+{
+    const char *why;
+    struct box *boxes[BOXES];
+    boxes_of(c, boxes);
+    assert_int_equal(cvp_gpu_enter(cvp_gpu_get(0, &why), NULL, &m->scope), CONVOP_OK);
+    for (int i = 0; i < BOXES; i++) {
+        struct box *b = boxes[i];
+        m->data[i] = b->tensor.data;
+        m->device[i] = cvp_gpu_alloc(&m->scope, b->bytes);
+        assert_non_null(m->device[i]);
+        assert_int_equal(
+            m->scope.driver->copy_to_device((uintptr_t)m->device[i], b->memory, b->bytes, NULL), 0);
+        b->tensor.data = (char *)m->device[i] + ((unsigned char *)m->data[i] - b->memory);
+        b->tensor.device = (DLDevice){kDLCUDA, 0};
+    }
+}
+
+static void move_back(struct conv_case *c, struct moved *m)
+{
+    struct box *boxes[BOXES];
+    boxes_of(c, boxes);
+    for (int i = 0; i < BOXES; i++) {
+        struct box *b = boxes[i];
+        assert_int_equal(
+            m->scope.driver->copy_to_host(b->memory, (uintptr_t)m->device[i], b->bytes, NULL), 0);
+        cvp_gpu_free(&m->scope, m->device[i]);
+        b->tensor.data = m->data[i];
+        b->tensor.device = (DLDevice){kDLCPU, 0};
+    }
+    cvp_gpu_leave(&m->scope);
+}
+
+static int case_is_right(struct conv_case *c)
+{
+    struct conv_expected e;
+    struct moved m;
+    conv_case_expect(c, &e);
+    move(c, &m);
+    int good = conv_case_forward(c, NULL) == CONVOP_OK && conv_case_backward(c, NULL) == CONVOP_OK;
+    if (!good) printf("%s\n", convop_last_error());
+    move_back(c, &m);
+    for (int i = 0; i < 4 && good; i++) {
+        const convop_request request = i == 0 ? c->request : c->requests[i - 1];
+        if (request == CONVOP_REQ_NULL || (i == 3 && c->params.no_bias)) continue;
+        good = conv_case_matches(c, &e, i);
+    }
+    conv_expected_free(&e);
+    return good;
+}
+
+static void random_cases(void **state)
+{
+    (void)state;
+    const uint64_t first = test_seed(20261130);
+    const int64_t count = test_scaled(60);
+    int bad = 0;
+    for (int64_t i = 0; i < count; i++) {
+        struct conv_case c;
+        conv_case_create(&c, first + (uint64_t)i);
+        c.params.cudnn_off = 1;
+        if (!case_is_right(&c)) {
+            conv_case_print(&c);
+            printf("repeat: CONVOP_SEED=%llu\n", (unsigned long long)c.seed);
+            bad++;
+        }
+        conv_case_destroy(&c);
+    }
+    assert_int_equal(bad, 0);
+}
+
+/* The row that runs forward, "" if none does. */
+static const char *chosen(struct conv_case *c)
+{
+    static char name[32];
+    convop_conv_row rows[CONV_CASE_MAX_ROWS];
+    size_t count = CONV_CASE_MAX_ROWS;
+    name[0] = '\0';
+    assert_int_equal(convop_conv_explain(&c->params, CONVOP_FWD, &c->src.tensor, &c->weights.tensor,
+                                         &c->dst.tensor, NULL, rows, &count),
+                     CONVOP_OK);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].chosen) snprintf(name, sizeof name, "%s", rows[i].name);
+    return name;
+}
+
+/* Depthwise where that is what it is, then cuDNN, then GEMM; each can be switched off. */
+static void rule(void **state)
+{
+    (void)state;
+    static const struct {
+        int g, depthwise_off, cudnn_off;
+        const char *row;
+    } rules[] = {
+        {6, 0, 0, "depthwise"}, {6, 0, 1, "depthwise"}, {6, 1, 0, "cudnn"}, {6, 1, 1, "gemm"},
+        {1, 0, 0, "cudnn"},     {1, 1, 0, "cudnn"},     {1, 0, 1, "gemm"},  {1, 1, 1, "gemm"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        struct conv_case c;
+        struct moved m;
+        const struct conv_size size = {2, 0, BOX_F32, 2, 6, 6, rules[i].g, 14, 3, 1, 1, 1};
+        conv_case_fixed(&c, &size, 1, 1);
+        c.params.depthwise_conv_off = rules[i].depthwise_off;
+        c.params.cudnn_off = rules[i].cudnn_off;
+        move(&c, &m);
+        assert_string_equal(chosen(&c), rules[i].row);
+        move_back(&c, &m);
+        conv_case_destroy(&c);
+    }
+}
+
+int main(void)
+{
+    static const struct standin_kernels kernels = {cuda_host_args_size, cuda_host_launch,
+                                                   &cuda_host_translate};
+    const char *why;
+    if (!cvp_cuda_has_kernels(&why)) {
+        printf("skipped: %s\n", why);
+        return 77;
+    }
+    standin = standin_open();
+    standin->set_kernels(&kernels);
+    /* What is loaded once for a context stays, and the context with it. */
+    static const enum standin_kind kept[] = {STANDIN_MODULE,  STANDIN_FUNCTION, STANDIN_PRIMARY,
+                                             STANDIN_CONTEXT, STANDIN_HANDLE,   STANDIN_DESCRIPTOR};
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) standin->keeps(kept[i]);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_cases), cmocka_unit_test(rule)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
