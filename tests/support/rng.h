@@ -45,11 +45,14 @@ static inline uint64_t test_seed(uint64_t fallback)
     return seed;
 }
 
-/* How many cases to run: `count` times CONVOP_TEST_SCALE. */
+/* How many cases to run: `count` times CONVOP_TEST_SCALE, "20" or "1/20"; at least one. */
 static inline int64_t test_scaled(int64_t count)
 {
     const char *text = getenv("CONVOP_TEST_SCALE");
-    return text ? count * strtoll(text, NULL, 10) : count;
+    long long times = 1, part = 1;
+    if (text && sscanf(text, "%lld/%lld", &times, &part) == 2 && part > 0)
+        return (count * times + part - 1) / part;
+    return count * times;
 }
 
 #endif
