@@ -79,7 +79,7 @@ static long calls(const char *symbol)
     return n;
 }
 
-static void fail(const char *symbol, long n, unsigned driver_result, unsigned cudnn_status)
+static void fail_nth(const char *symbol, long n, unsigned driver_result, unsigned cudnn_status)
 {
     pthread_mutex_lock(&standin_lock);
     failure.symbol = symbol;
@@ -91,7 +91,7 @@ static void fail(const char *symbol, long n, unsigned driver_result, unsigned cu
 
 const struct standin standin_control = {
     .calls = calls,
-    .fail = fail,
+    .fail_nth = fail_nth,
     .live = standin_live,
     .keeps = standin_keeps,
     .limit_memory = standin_limit_memory,

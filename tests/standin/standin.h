@@ -57,7 +57,7 @@ struct standin {
     long (*calls)(const char *symbol);
     /* The n-th call from now on fails, of that function or (NULL) of all; 0: none does. A call
      * that ends or frees does so all the same. */
-    void (*fail)(const char *symbol, long n, unsigned driver_result, unsigned cudnn_status);
+    void (*fail_nth)(const char *symbol, long n, unsigned driver_result, unsigned cudnn_status);
 
     long (*live)(enum standin_kind kind);
     /* What is left of that kind at exit is no misuse. */
