@@ -62,11 +62,11 @@ extern const struct cvp_cuda_way cvp_cuda_bias;      /* CONVOP_BWD_B */
 
 static inline enum cvp_cuda_type cvp_cuda_type(const convop_conv_problem *p)
 {
-    static const enum cvp_cuda_type types[CONV_STORED_TYPES] = {
-        [CONV_F32] = CVP_CUDA_F32,
-        [CONV_F64] = CVP_CUDA_F64,
-        [CONV_F16] = CVP_CUDA_F16,
-        [CONV_BF16] = CVP_CUDA_BF16,
+    static const enum cvp_cuda_type types[CVP_STORED_COUNT] = {
+        [CVP_STORED_F32] = CVP_CUDA_F32,
+        [CVP_STORED_F64] = CVP_CUDA_F64,
+        [CVP_STORED_F16] = CVP_CUDA_F16,
+        [CVP_STORED_BF16] = CVP_CUDA_BF16,
     };
     return types[cvp_conv_stored_type(p)];
 }
