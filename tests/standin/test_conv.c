@@ -414,6 +414,7 @@ int main(int argc, char **argv)
     standin->plan_here(!is_real);
     gpu = test_gpu_begin();
     let_convop_keep();
+    expect_ok(convop_set("impl", "cudnn")); /* convop's own kernels run in tests/cuda_host */
     for (int i = 0; i < STANDIN_DEVICES; i++) MUST(gpu.driver->primary_retain(&contexts[i], i));
     has_bias_gradient = probe_bias_gradient();
     printf("%s row for the gradient of the bias\n", has_bias_gradient ? "with a" : "no");
