@@ -81,9 +81,12 @@ CVP_INLINE void NAME(pack)(SCALAR *panel, const int width, int valid, int64_t k,
     else if (across == 1)
         NAME(pack_copy)(panel, width, valid, k, src, along);
     else if (along == 1)
-        for (int64_t p = 0; p < k; p += PIECE) NAME(pack_transpose)
-    (panel + p * width, width, valid, k - p < PIECE ? k - p : PIECE, src + p, across);
-    else NAME(pack_gather)(panel, width, valid, 0, k, src, across, along);
+        for (int64_t p = 0; p < k; p += PIECE) {
+            NAME(pack_transpose)
+            (panel + p * width, width, valid, k - p < PIECE ? k - p : PIECE, src + p, across);
+        }
+    else
+        NAME(pack_gather)(panel, width, valid, 0, k, src, across, along);
 }
 
 static void NAME(pack_a)(void *panel, int width, int valid, int64_t k, const void *src,
@@ -99,7 +102,8 @@ static void NAME(pack_b)(void *panel, int width, int valid, int64_t k, const voi
     NAME(pack)(panel, PANEL_WIDTH, valid, k, src, across, along);
 }
 
-static void NAME(pack_rows)(void *panel, int width, int64_t k, const void *const *rows_)
+/* Not of all types. */
+static inline void NAME(pack_rows)(void *panel, int width, int64_t k, const void *const *rows_)
 {
     const SCALAR *rows[CVP_GEMM_MAX_WIDTH];
     for (int i = 0; i < CVP_GEMM_MAX_WIDTH; i++) rows[i] = rows_[i < width ? i : width - 1];

@@ -79,6 +79,8 @@ static int is_window(const struct cvp_dw_axis *h, const struct cvp_dw_axis *w, i
 #undef MASK_LOAD
 #undef MASK_STORE
 
+#undef WINDOW
+#define WINDOW 3 /* the code of larger ones takes minutes to compile for all types */
 #define STORED uint16_t
 #if defined MASK_LOAD_16
 #define MASK_LOAD  MASK_LOAD_16
