@@ -286,7 +286,8 @@ uint64_t cvp_tune_key_hash(const struct cvp_tune_key *key)
 
 static const char *skip(const char *at)
 {
-    return (const char *)strchr(at, '\t') + 1;
+    while (*at != '\t') at++; /* strchr may look at the whole rest of the file first */
+    return at + 1;
 }
 
 uint64_t cvp_tune_line_hash(const char *line)

@@ -14,7 +14,8 @@ static int compare(const void *a, const void *b)
 {
     const struct cvp_tune_entry *x = a, *y = b;
     if (cvp_tune_lines_equal(x->record->line, y->record->line)) return x->is_system - y->is_system;
-    return strcmp(x->record->line, y->record->line);
+    return memcmp(x->record->line, y->record->line,
+                  x->record->length < y->record->length ? x->record->length : y->record->length);
 }
 
 static void add(struct cvp_tune_snapshot *s, const struct cvp_tune_index *index, int is_system)
