@@ -16,12 +16,12 @@
 #define SAME_TYPE(ours, theirs, what)                                                              \
     _Static_assert(__builtin_types_compatible_p(__typeof__(ours), __typeof__(&(theirs))), what)
 
-static const struct cvp_driver driver;
-static const struct cvp_cudnn cudnn;
-#define CVP_DRIVER(member, symbol, parameters) SAME_TYPE(driver.member, symbol, #symbol);
+#define CVP_DRIVER(member, symbol, parameters)                                                     \
+    SAME_TYPE(((struct cvp_driver *)0)->member, symbol, #symbol);
 #include "src/cuda/driver_list.h"
 #undef CVP_DRIVER
-#define CVP_CUDNN(member, symbol, result, parameters) SAME_TYPE(cudnn.member, symbol, #symbol);
+#define CVP_CUDNN(member, symbol, result, parameters)                                              \
+    SAME_TYPE(((struct cvp_cudnn *)0)->member, symbol, #symbol);
 #include "src/cuda/cudnn_list.h"
 #undef CVP_CUDNN
 
