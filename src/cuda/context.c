@@ -79,10 +79,3 @@ void cvp_gpu_free(const struct cvp_gpu_scope *scope, void *memory)
 {
     if (memory) (void)scope->driver->mem_free_async((uintptr_t)memory, scope->stream);
 }
-
-int cvp_gpu_is_capturing(const struct cvp_gpu_scope *scope)
-{
-    unsigned status = CVP_CU_STREAM_CAPTURE_STATUS_NONE;
-    return scope->driver->stream_is_capturing(scope->stream, &status) != CVP_CUDA_SUCCESS ||
-           status != CVP_CU_STREAM_CAPTURE_STATUS_NONE;
-}

@@ -24,7 +24,4 @@ void cvp_gpu_leave(struct cvp_gpu_scope *scope);
 void *cvp_gpu_alloc(const struct cvp_gpu_scope *scope, size_t bytes);
 void cvp_gpu_free(const struct cvp_gpu_scope *scope, void *memory);
 
-/* 1 while the stream's work is recorded into a graph instead of run. */
-int cvp_gpu_is_capturing(const struct cvp_gpu_scope *scope);
-
 #endif
