@@ -16,26 +16,7 @@
 #include "convop/settings.h"
 #include "src/cuda/cudnn.h"
 #include "src/cuda/device.h"
-#include "tests/support/child.h"
-
-/* Exit codes of children. */
-enum { RIGHT = 0, WRONG = 1, ABSENT = 77 };
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            return WRONG;                                                                          \
-        }                                                                                          \
-    } while (0)
-
-static void run_child(int (*body)(void *arg), void *arg)
-{
-    fflush(stdout);
-    const int code = test_reap(test_fork(body, arg));
-    if (code == ABSENT) skip();
-    assert_int_equal(code, RIGHT);
-}
+#include "tests/support/child_check.h"
 
 static const char *why_of(const char *setting, int *found)
 {

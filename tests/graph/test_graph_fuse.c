@@ -15,27 +15,11 @@
 
 #include "ops.h"
 #include "src/common/alloc.h"
+#include "tests/graph/apply.h"
 #include "tests/support/expect.h"
 #include "tests/support/rng.h"
 
 /* ---- symbols ------------------------------------------------------------------------------- */
-
-static struct cvp_entry apply(struct cvp_symbol *s, const char *op, struct cvp_entry a,
-                              struct cvp_entry b, const char *params)
-{
-    char text[300], *keys[12], *values[12];
-    struct cvp_entry inputs[] = {a, b}, out = CVP_NO_ENTRY;
-    size_t n = 0;
-    snprintf(text, sizeof text, "%s", params);
-    for (char *at = strtok(text, " "); at; at = strtok(NULL, " ")) {
-        keys[n] = at;
-        values[n] = strchr(at, '=') + 1;
-        values[n++][-1] = 0;
-    }
-    expect_ok(cvp_symbol_apply(s, op, NULL, n, (const char *const *)keys,
-                               (const char *const *)values, b.node < 0 ? 1 : 2, inputs, &out));
-    return out;
-}
 
 #define MAX_RESULTS 16
 
@@ -69,23 +53,25 @@ static void add_node(struct network *n, struct rng *r)
                  "num_filter=8 num_group=%d kernel=(3,3) pad=(1,1) no_bias=%s layout=%s",
                  rng_chance(r, 30) ? 8 : 1, rng_chance(r, 50) ? "True" : "False",
                  n->channels_last ? "NHWC" : "NCHW");
-        e = apply(n->symbol, "Convolution", a, CVP_NO_ENTRY, text);
+        e = apply(n->symbol, "Convolution", NULL, a, CVP_NO_ENTRY, text);
         break;
     case 4:
     case 5:
         snprintf(text, sizeof text, "axis=%s fix_gamma=%s eps=%s",
                  n->channels_last ? rng_chance(r, 50) ? "3" : "-1" : "1",
                  rng_chance(r, 30) ? "True" : "False", rng_chance(r, 50) ? "0.001" : "0.3");
-        e = apply(n->symbol, "BatchNorm", a, CVP_NO_ENTRY, text);
+        e = apply(n->symbol, "BatchNorm", NULL, a, CVP_NO_ENTRY, text);
         break;
     case 6:
-    case 7: e = apply(n->symbol, "Activation", a, CVP_NO_ENTRY, "act_type=relu"); break;
+    case 7: e = apply(n->symbol, "Activation", NULL, a, CVP_NO_ENTRY, "act_type=relu"); break;
     case 8:
-        e = rng_chance(r, 50)   ? apply(n->symbol, "Activation", a, CVP_NO_ENTRY, "act_type=tanh")
-            : rng_chance(r, 70) ? apply(n->symbol, "clip", a, CVP_NO_ENTRY, "a_min=0 a_max=6")
-                                : apply(n->symbol, "clip", a, CVP_NO_ENTRY, "a_min=-0.1 a_max=0.1");
+        e = rng_chance(r, 50)
+                ? apply(n->symbol, "Activation", NULL, a, CVP_NO_ENTRY, "act_type=tanh")
+            : rng_chance(r, 70)
+                ? apply(n->symbol, "clip", NULL, a, CVP_NO_ENTRY, "a_min=0 a_max=6")
+                : apply(n->symbol, "clip", NULL, a, CVP_NO_ENTRY, "a_min=-0.1 a_max=0.1");
         break;
-    default: e = apply(n->symbol, "elemwise_add", a, pick(n, r), ""); break;
+    default: e = apply(n->symbol, "elemwise_add", NULL, a, pick(n, r), ""); break;
     }
     n->results[n->num_results++] = e;
 }
@@ -224,14 +210,15 @@ static void make_residual(struct network *n)
     expect_ok(cvp_symbol_create(&n->symbol));
     struct cvp_entry e = graph_variable(n->symbol, "data"), skip;
     const char *const norm = "fix_gamma=False";
-    e = apply(n->symbol, "Convolution", e, CVP_NO_ENTRY, "num_filter=32 kernel=(3,3) pad=(1,1)");
-    e = apply(n->symbol, "BatchNorm", e, CVP_NO_ENTRY, norm);
-    skip = e = apply(n->symbol, "Activation", e, CVP_NO_ENTRY, "act_type=relu");
-    e = apply(n->symbol, "Convolution", e, CVP_NO_ENTRY,
+    e = apply(n->symbol, "Convolution", NULL, e, CVP_NO_ENTRY,
+              "num_filter=32 kernel=(3,3) pad=(1,1)");
+    e = apply(n->symbol, "BatchNorm", NULL, e, CVP_NO_ENTRY, norm);
+    skip = e = apply(n->symbol, "Activation", NULL, e, CVP_NO_ENTRY, "act_type=relu");
+    e = apply(n->symbol, "Convolution", NULL, e, CVP_NO_ENTRY,
               "num_filter=32 num_group=32 kernel=(3,3) pad=(1,1) no_bias=True");
-    e = apply(n->symbol, "BatchNorm", e, CVP_NO_ENTRY, norm);
-    e = apply(n->symbol, "elemwise_add", e, skip, "");
-    e = apply(n->symbol, "Activation", e, CVP_NO_ENTRY, "act_type=relu");
+    e = apply(n->symbol, "BatchNorm", NULL, e, CVP_NO_ENTRY, norm);
+    e = apply(n->symbol, "elemwise_add", NULL, e, skip, "");
+    e = apply(n->symbol, "Activation", NULL, e, CVP_NO_ENTRY, "act_type=relu");
     expect_ok(cvp_symbol_output(n->symbol, e));
     n->input = (struct cvp_bind_input){"data", {4, {2, 16, 12, 12}}, {kDLFloat, 32, 1}};
 }

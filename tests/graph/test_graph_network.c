@@ -9,25 +9,9 @@
 
 #include "ops.h"
 #include "src/common/alloc.h"
+#include "tests/graph/apply.h"
 #include "tests/support/expect.h"
 #include "tests/support/rng.h"
-
-static struct cvp_entry apply(struct cvp_symbol *s, const char *op, const char *name,
-                              struct cvp_entry a, struct cvp_entry b, const char *params)
-{
-    char text[200], *keys[8], *values[8];
-    struct cvp_entry inputs[] = {a, b}, out = CVP_NO_ENTRY;
-    size_t n = 0;
-    snprintf(text, sizeof text, "%s", params);
-    for (char *at = strtok(text, " "); at; at = strtok(NULL, " ")) {
-        keys[n] = at;
-        values[n] = strchr(at, '=') + 1;
-        values[n++][-1] = 0;
-    }
-    expect_ok(cvp_symbol_apply(s, op, name, n, (const char *const *)keys,
-                               (const char *const *)values, b.node < 0 ? 1 : 2, inputs, &out));
-    return out;
-}
 
 static struct cvp_entry block(struct cvp_symbol *s, const char *name, struct cvp_entry e,
                               const char *params)

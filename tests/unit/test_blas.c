@@ -13,27 +13,8 @@
 #include "convop/settings.h"
 #include "src/common/alloc.h"
 #include "src/operator/gemm/blas_table.h"
-#include "tests/support/child.h"
+#include "tests/support/child_check.h"
 #include "tests/support/rng.h"
-
-/* Exit codes of children. */
-enum { RIGHT = 0, WRONG = 1, ABSENT = 77 };
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            return WRONG;                                                                          \
-        }                                                                                          \
-    } while (0)
-
-static void run_child(int (*body)(void *arg), void *arg)
-{
-    fflush(stdout);
-    const int code = test_reap(test_fork(body, arg));
-    if (code == ABSENT) skip();
-    assert_int_equal(code, RIGHT);
-}
 
 static struct rng seeded;
 

@@ -8,6 +8,7 @@
 #include "src/common/size.h"
 #include "src/common/stage.h"
 #include "src/engine/parallel.h"
+#include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/cpu/stencil.h"
 
 /* Elements of an NC* plane in one item; larger planes are cut into blocks of rows. */
@@ -161,12 +162,6 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
     return CONVOP_OK;
 }
 
-static int fuses(const convop_conv_problem *p)
-{
-    (void)p;
-    return 1;
-}
-
 #define DEPTHWISE(row, dir)                                                                        \
     extern const convop_conv_impl row;                                                             \
     const convop_conv_impl row = {                                                                 \
@@ -181,7 +176,7 @@ static int fuses(const convop_conv_problem *p)
         .pack = pack,                                                                              \
         .run = run,                                                                                \
         .estimate = cvp_dw_estimate,                                                               \
-        .fuses = fuses,                                                                            \
+        .fuses = cvp_conv_fuses_all,                                                               \
     }
 
 DEPTHWISE(cvp_conv_depthwise_fwd, CONVOP_FWD);

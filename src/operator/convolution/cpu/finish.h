@@ -16,6 +16,9 @@ static inline double cvp_conv_high(const convop_conv_problem *p)
 /* x between 0 and high; NaN, and the sign of 0, stay. */
 #define CVP_CLAMP(x, high) ((x) < 0 ? 0 : (x) > (high) ? (high) : (x))
 
+/* A row's `fuses`: whatever follows. */
+int cvp_conv_fuses_all(const convop_conv_problem *p);
+
 /* All of a problem's dst, of float32 or float64, with any strides. residual NULL if there is none.
  */
 void cvp_conv_finish(const convop_conv_problem *p, void *dst, const void *residual,

@@ -100,12 +100,6 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
     }
 }
 
-static int fuses(const convop_conv_problem *p)
-{
-    (void)p;
-    return 1;
-}
-
 /* In N*C the product wants the weights transposed: rows x output channels for each group. */
 static size_t packed_bytes(const convop_conv_problem *p)
 {
@@ -171,5 +165,5 @@ const convop_conv_impl cvp_conv_gemm_fwd = {
     .pack = pack,
     .run = run,
     .estimate = estimate,
-    .fuses = fuses,
+    .fuses = cvp_conv_fuses_all,
 };

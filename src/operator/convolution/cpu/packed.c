@@ -9,7 +9,8 @@
 #include "src/operator/convolution/cpu/packed.h"
 
 #include "src/common/size.h"
-#include "src/operator/copy.h"
+#include "src/operator/convolution/cpu/bias.h"
+#include "src/operator/convolution/cpu/finish.h"
 
 static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
@@ -57,17 +58,12 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
     struct packed_job job = {.k = &k,
                              .in = forward ? t->src : t->dst,
                              .weights = t->weights,
-                             .bias = t->bias,
+                             .bias = cvp_conv_bias_compact(p, t->bias, workspace, context),
                              .residual = p->residual ? t->residual : NULL,
                              .packed = t->packed,
                              .out = t->out,
                              .pixels = (char *)workspace + k.bias_bytes};
     job.lanes = job.pixels + k.pixel_bytes;
-    if (t->bias && p->bias_stride != 1) {
-        cvp_copy_strided(context, 1, &p->oc, workspace, &(int64_t){1}, p->dtype, t->bias,
-                         &p->bias_stride, p->dtype);
-        job.bias = workspace;
-    }
     for (int64_t phase = 0; phase < k.phases; phase++) {
         for (int64_t g = 0; g < p->g; g++) {
             job.b = cvp_conv_packed_block(&k, phase, g);
@@ -81,12 +77,6 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         if (job.packed) job.packed += p->g * k.panels * job.b.depth * k.columns * k.size;
     }
     return CONVOP_OK;
-}
-
-static int fuses(const convop_conv_problem *p)
-{
-    (void)p;
-    return 1;
 }
 
 #define PACKED(row, dir)                                                                           \
@@ -103,7 +93,7 @@ static int fuses(const convop_conv_problem *p)
         .pack = pack,                                                                              \
         .run = run,                                                                                \
         .estimate = cvp_conv_packed_estimate,                                                      \
-        .fuses = fuses,                                                                            \
+        .fuses = cvp_conv_fuses_all,                                                               \
     }
 
 PACKED(cvp_conv_packed_fwd, CONVOP_FWD);

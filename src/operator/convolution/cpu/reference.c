@@ -22,12 +22,6 @@ static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
     return 1;
 }
 
-static int fuses(const convop_conv_problem *p)
-{
-    (void)p;
-    return 1;
-}
-
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, int64_t n,
                          cvp_range_body *const loops[CVP_STORED_COUNT])
@@ -92,7 +86,7 @@ static double estimate(const convop_conv_problem *p)
         .applicable = applicable,                                                                  \
         .run = run_row,                                                                            \
         .estimate = estimate,                                                                      \
-        .fuses = fuses,                                                                            \
+        .fuses = cvp_conv_fuses_all,                                                               \
     }
 
 REFERENCE(cvp_conv_reference_fwd, CONVOP_FWD, run_fwd);

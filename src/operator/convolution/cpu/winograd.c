@@ -6,7 +6,7 @@
 #include "src/operator/convolution/cpu/winograd.h"
 
 #include "src/engine/parallel.h"
-#include "src/operator/copy.h"
+#include "src/operator/convolution/cpu/bias.h"
 
 struct job {
     const struct winograd *w;
@@ -106,15 +106,10 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
     struct job job = {.w = &w,
                       .in = p->direction == CONVOP_FWD ? t->src : t->dst,
                       .panels = t->packed ? t->packed : workspace_,
-                      .bias = t->bias,
+                      .bias = cvp_conv_bias_compact(p, t->bias, bias, context),
                       .out = t->out,
                       .shared = bias + w.bias_bytes,
                       .lanes = bias + w.bias_bytes + w.shared_bytes};
-    if (t->bias && p->bias_stride != 1) {
-        cvp_copy_strided(context, 1, &p->oc, bias, &(int64_t){1}, p->dtype, t->bias,
-                         &p->bias_stride, p->dtype);
-        job.bias = (void *)bias;
-    }
     if (!t->packed) cvp_conv_winograd_transform_weights(&w, t->weights, workspace_, context);
     if (!w.is_shared) {
         cvp_parallel_on(context, w.lanes, w.blocks, run_blocks, &job);
