@@ -11,6 +11,7 @@ enum cvp_lock {
     CVP_LOCK_ROWS,     /* implementation rows: src/operator/convolution/rows.c */
     CVP_LOCK_PLUGINS,  /* the list of plug-ins: src/operator/plugin/ */
     CVP_LOCK_TUNING,   /* the tuning cache: src/operator/tuning/ */
+    CVP_LOCK_HANDLES,  /* free handles of cuDNN: src/cuda/handle.c */
     CVP_LOCK_COUNT
 };
 

@@ -1,14 +1,12 @@
 /* The handles that are free, most recently used first. */
 #include "src/cuda/handle.h"
 
-#include <pthread.h>
-
 #include "src/common/alloc.h"
+#include "src/common/lock.h"
 #include "src/common/status.h"
 #include "src/cuda/backend.h"
 
-static struct cvp_cudnn_handle *idle;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cvp_cudnn_handle *idle; /* guarded by CVP_LOCK_HANDLES */
 
 /* Takes the first one out that is of the context and, with `exact`, of the stream. */
 static struct cvp_cudnn_handle *find(const struct cvp_gpu_scope *scope, int exact)
@@ -45,10 +43,10 @@ convop_status cvp_cudnn_handle_take(const struct cvp_cudnn *cudnn,
                                     const struct cvp_gpu_scope *scope,
                                     struct cvp_cudnn_handle **taken)
 {
-    pthread_mutex_lock(&lock);
+    cvp_lock(CVP_LOCK_HANDLES);
     struct cvp_cudnn_handle *h = find(scope, 1);
     if (!h) h = find(scope, 0);
-    pthread_mutex_unlock(&lock);
+    cvp_unlock(CVP_LOCK_HANDLES);
     if (!h) CVP_RETURN_IF_ERROR(make(cudnn, scope, &h));
     if (h->stream != scope->stream) {
         const unsigned result = cudnn->set_stream(h->handle, scope->stream);
@@ -64,19 +62,19 @@ convop_status cvp_cudnn_handle_take(const struct cvp_cudnn *cudnn,
 
 void cvp_cudnn_handle_give(struct cvp_cudnn_handle *h)
 {
-    pthread_mutex_lock(&lock);
+    cvp_lock(CVP_LOCK_HANDLES);
     h->next = idle;
     idle = h;
-    pthread_mutex_unlock(&lock);
+    cvp_unlock(CVP_LOCK_HANDLES);
 }
 
 void cvp_cudnn_handles_trim(void)
 {
     const char *why;
-    pthread_mutex_lock(&lock);
+    cvp_lock(CVP_LOCK_HANDLES);
     struct cvp_cudnn_handle *all = idle;
     idle = NULL;
-    pthread_mutex_unlock(&lock);
+    cvp_unlock(CVP_LOCK_HANDLES);
     if (!all) return;
     const struct cvp_cudnn *cudnn = cvp_cudnn_get(&why);
     const struct cvp_driver *driver = cvp_driver_get(&why);
