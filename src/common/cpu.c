@@ -162,6 +162,13 @@ static int is_built(enum cvp_isa isa)
     return isa == CVP_ISA_AVX512 ? CVP_BUILD_AVX512 : isa == CVP_ISA_AVX2 ? CVP_BUILD_AVX2 : 1;
 }
 
+enum cvp_isa cvp_isa_best(void)
+{
+    enum cvp_isa best = cvp_cpu()->isa;
+    while (!is_built(best)) best--;
+    return best;
+}
+
 int cvp_cpu_current(void)
 {
     return sched_getcpu();
@@ -171,8 +178,7 @@ convop_status cvp_isa_in_use(enum cvp_isa *isa)
 {
     int asked;
     CVP_RETURN_IF_ERROR(cvp_setting_int(CVP_SETTING_ISA, &asked));
-    enum cvp_isa best = cvp_cpu()->isa;
-    while (!is_built(best)) best--;
+    const enum cvp_isa best = cvp_isa_best();
     if (asked == CVP_ISA_AUTO) {
         *isa = best;
         return CONVOP_OK;

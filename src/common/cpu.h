@@ -25,8 +25,11 @@ int cvp_cpu_current(void);
 
 const char *cvp_isa_name(enum cvp_isa isa);
 
-/* The instruction set to use: what the CPU has, capped by the setting.
- * INVALID if the setting does not parse or asks for more than the CPU has. */
+/* The highest that the CPU has and that this library has kernels for. */
+enum cvp_isa cvp_isa_best(void);
+
+/* The instruction set to use: the best, capped by the setting.
+ * INVALID if the setting does not parse or asks for more than the best. */
 convop_status cvp_isa_in_use(enum cvp_isa *isa);
 
 #endif

@@ -122,7 +122,8 @@ class Embed:
         if not os.path.islink(link):
             os.makedirs(os.path.dirname(link))
             os.symlink(self.root, link)
-        run([*self.meson, "setup", build, project, "--optimization=0", "-Dconvop:cuda=disabled",
+        run([*self.meson, "setup", build, project, "--optimization=0",
+             "-Dconvop:cuda=disabled", "-Dconvop:isas=",
              *(["--reconfigure"] if os.path.exists(build) else [])])
         targets = json.loads(run([*self.meson, "introspect", build, "--targets"]))
         made = {t["name"] for t in targets if t["type"] not in ("shared library", "static library")}

@@ -32,7 +32,7 @@ static uint16_t narrowed(int type, float f)
 }
 
 #define FOR_EACH_HALF(isa, type)                                                                   \
-    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_cpu()->isa; isa++)                            \
+    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_isa_best(); isa++)                            \
         for (int type = 0; type < CVP_STORED_COUNT; type++)                                        \
             if (is_half(type))
 
@@ -142,7 +142,7 @@ static void gathering(void **state)
     (void)state;
     struct rng r = {test_seed(33)};
     enum { ROWS = 5, ROW = 100, COLUMNS = 64, SLACK = 16 };
-    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_cpu()->isa; isa++)
+    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_isa_best(); isa++)
         for (int type = 0; type < CVP_STORED_COUNT; type++) {
             const struct cvp_stored *k = cvp_stored((enum cvp_stored_type)type, (enum cvp_isa)isa);
             const size_t size = type == CVP_STORED_F64 ? 8 : 4;
