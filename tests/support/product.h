@@ -75,10 +75,12 @@ static inline void set_up(struct product *t, struct rng *r, enum cvp_float type,
     int64_t unit;
     t->c_count = choose_strides(r, rng_chance(r, 50) ? ROWS : ROWS_GAP, m, n, &g->c_row, &unit);
     g->accumulate = rng_chance(r, 50);
+    g->halvings = rng_chance(r, 50) ? 0 : (int)rng_int(r, 1, CVP_GEMM_MAX_HALVINGS);
     t->a = guard_create((size_t)a_count * size, rng_chance(r, 50));
     t->b = guard_create((size_t)b_count * size, rng_chance(r, 50));
     t->c = guard_create((size_t)t->c_count * size, rng_chance(r, 50));
-    t->workspace = guard_create(cvp_gemm_workspace(t->kernels, m, n, k), rng_chance(r, 50));
+    t->workspace =
+        guard_create(cvp_gemm_workspace(t->kernels, m, n, k, g->halvings), rng_chance(r, 50));
     g->a = t->a.data;
     g->b = t->b.data;
     g->c = t->c.data;

@@ -52,7 +52,7 @@ static int product_is_right(const struct cvp_blas *blas, struct rng *r, enum cvp
     }
     if (!cvp_blas_takes(&g)) return 0;
     const struct cvp_gemm_kernels *own = cvp_gemm_kernels(type, cvp_isa_best());
-    const size_t bytes = cvp_gemm_workspace(own, g.m, g.n, g.k);
+    const size_t bytes = cvp_gemm_workspace(own, g.m, g.n, g.k, 0);
     void *workspace = cvp_buffer_alloc(NULL, bytes);
     g.c = own_c;
     cvp_gemm(own, &g, workspace);

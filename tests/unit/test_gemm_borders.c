@@ -85,11 +85,13 @@ static void one_workspace(struct rng *r, enum cvp_float type, enum cvp_isa isa)
 {
     const struct cvp_gemm_kernels *ks = cvp_gemm_kernels(type, isa);
     const int64_t m = rng_int(r, 1, 3000), n = rng_int(r, 1, 3000), k = rng_int(r, 0, 600);
-    const size_t bytes = cvp_gemm_workspace(ks, m, n, k);
+    const int halvings = (int)rng_int(r, 0, CVP_GEMM_MAX_HALVINGS);
+    const size_t bytes = cvp_gemm_workspace(ks, m, n, k, halvings);
     assert_true(bytes % 64 == 0);
     assert_true(bytes <= cvp_gemm_workspace(ks, m + rng_int(r, 0, 99), n + rng_int(r, 0, 99),
-                                            k + rng_int(r, 0, 99)));
-    assert_true(cvp_gemm_workspace(ks, INT64_MAX, INT64_MAX, INT64_MAX) <= (size_t)4 << 20);
+                                            k + rng_int(r, 0, 99), halvings));
+    assert_true(!halvings || bytes <= cvp_gemm_workspace(ks, m, n, k, halvings - 1));
+    assert_true(cvp_gemm_workspace(ks, INT64_MAX, INT64_MAX, INT64_MAX, 0) <= (size_t)4 << 20);
 }
 
 static void workspace_grows_with_the_sizes_and_is_bounded(void **state)

@@ -94,7 +94,7 @@ convop_status cvp_blas_check(const struct cvp_blas *blas)
     size_t scratch = 0;
     for (int type = 0; type < CVP_FLOAT_COUNT; type++) {
         const size_t one = cvp_gemm_workspace(
-            cvp_gemm_kernels((enum cvp_float)type, CVP_ISA_BASELINE), 64, 257, 128);
+            cvp_gemm_kernels((enum cvp_float)type, CVP_ISA_BASELINE), 64, 257, 128, 0);
         if (one > scratch) scratch = one;
     }
     const size_t bytes = 4 * operand + scratch;

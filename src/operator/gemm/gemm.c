@@ -20,36 +20,44 @@ struct cut {
     char *a, *b;    /* where */
 };
 
-/* size cut into equal steps of whole panels, none above block. */
-static int64_t even_step(int64_t size, int64_t panel, int64_t block)
+/* size cut into equal steps of at most so many whole panels. */
+static int64_t even_step(int64_t size, int64_t panel, int64_t most)
 {
     const int64_t panels = cvp_ceil_div(size, panel);
-    const int64_t steps = cvp_ceil_div(panels, block / panel);
+    const int64_t steps = cvp_ceil_div(panels, most);
     return cvp_ceil_div(panels, steps) * panel;
 }
 
+/* Whole panels in a block that was halved so often; one at least. */
+static int64_t panels_of(int64_t block, int64_t panel, int halvings)
+{
+    return cvp_max_i64(1, (block / panel) >> halvings);
+}
+
 /* Bounds that grow with the size, unlike the even steps themselves. */
-static size_t a_bytes(const struct cvp_gemm_kernels *kernels, int64_t m, int64_t k)
+static size_t a_bytes(const struct cvp_gemm_kernels *kernels, int64_t m, int64_t k, int halvings)
 {
     const int64_t rows =
-        cvp_min_i64(cvp_ceil_div(cvp_min_i64(m, kernels->a_block), kernels->mr) * kernels->mr,
-                    kernels->a_block);
+        kernels->mr * cvp_min_i64(cvp_ceil_div(m, kernels->mr),
+                                  panels_of(kernels->a_block, kernels->mr, halvings));
     const size_t bytes = (size_t)rows * (size_t)cvp_min_i64(k, CVP_GEMM_KC) * (size_t)kernels->size;
     return cvp_round_up(bytes + CVP_GEMM_PACK_SLACK, ALIGN);
 }
 
-static size_t b_bytes(const struct cvp_gemm_kernels *kernels, int64_t n, int64_t k)
+static size_t b_bytes(const struct cvp_gemm_kernels *kernels, int64_t n, int64_t k, int halvings)
 {
     const int64_t columns =
-        cvp_ceil_div(cvp_min_i64(n, kernels->b_block), kernels->nr) * kernels->nr;
+        kernels->nr * cvp_min_i64(cvp_ceil_div(n, kernels->nr),
+                                  panels_of(kernels->b_block, kernels->nr, halvings));
     const size_t bytes =
         (size_t)columns * (size_t)cvp_min_i64(k, CVP_GEMM_KC) * (size_t)kernels->size;
     return cvp_round_up(bytes, ALIGN);
 }
 
-size_t cvp_gemm_workspace(const struct cvp_gemm_kernels *kernels, int64_t m, int64_t n, int64_t k)
+size_t cvp_gemm_workspace(const struct cvp_gemm_kernels *kernels, int64_t m, int64_t n, int64_t k,
+                          int halvings)
 {
-    return a_bytes(kernels, m, k) + b_bytes(kernels, n, k);
+    return a_bytes(kernels, m, k, halvings) + b_bytes(kernels, n, k, halvings);
 }
 
 /* A tile at the border of c: computed whole, on the side, by the same kernel. */
@@ -138,10 +146,11 @@ void cvp_gemm(const struct cvp_gemm_kernels *kernels, const struct cvp_gemm *g, 
     }
     struct cut cut;
     cut.mr = (int)cvp_ceil_div(g->m, cvp_ceil_div(g->m, kernels->mr));
-    cut.m_step = even_step(g->m, cut.mr, kernels->a_block / kernels->mr * cut.mr);
-    cut.n_step = even_step(g->n, kernels->nr, kernels->b_block);
+    cut.m_step = even_step(g->m, cut.mr, panels_of(kernels->a_block, kernels->mr, g->halvings));
+    cut.n_step =
+        even_step(g->n, kernels->nr, panels_of(kernels->b_block, kernels->nr, g->halvings));
     cut.a = workspace;
-    cut.b = cut.a + a_bytes(kernels, g->m, g->k);
+    cut.b = cut.a + a_bytes(kernels, g->m, g->k, g->halvings);
 
     /* A whole a that fits one block is packed once for all columns. */
     const int one_a = g->k <= CVP_GEMM_KC && g->m <= cut.m_step;

@@ -27,7 +27,11 @@ struct cvp_gemm {
     void *c;
     int64_t a_row, a_col, b_row, b_col, c_row;
     int accumulate;
+    int halvings; /* of the blocks that are packed at a time: less scratch, the same bits */
 };
+
+/* More of them save nothing. */
+#define CVP_GEMM_MAX_HALVINGS 6
 
 /* The kernels of one instruction set for one type. */
 struct cvp_gemm_kernels;
@@ -37,7 +41,8 @@ const struct cvp_gemm_kernels *cvp_gemm_kernels(enum cvp_float type, enum cvp_is
 
 /* Scratch bytes that cvp_gemm takes at most for m x n x k and anything smaller; bounded by a few MB
  * whatever the sizes. */
-size_t cvp_gemm_workspace(const struct cvp_gemm_kernels *kernels, int64_t m, int64_t n, int64_t k);
+size_t cvp_gemm_workspace(const struct cvp_gemm_kernels *kernels, int64_t m, int64_t n, int64_t k,
+                          int halvings);
 
 /* workspace: cvp_gemm_workspace bytes, 64-byte aligned. */
 void cvp_gemm(const struct cvp_gemm_kernels *kernels, const struct cvp_gemm *g, void *workspace);

@@ -17,10 +17,10 @@ struct cvp_gemm_choice cvp_gemm_choose(enum cvp_float type, enum cvp_isa isa, in
     return r;
 }
 
-void cvp_gemm_multiply(const struct cvp_gemm_choice *choice, const struct cvp_gemm *g,
-                       void *scratch)
+void cvp_gemm_multiply(const struct cvp_gemm_choice *choice, struct cvp_gemm *g, void *scratch)
 {
     int outer = cvp_stage_enter(CONVOP_STAGE_PRODUCT);
+    g->halvings = choice->halvings;
     if (choice->blas && cvp_blas_takes(g))
         cvp_blas_gemm(choice->blas, choice->type, g);
     else
@@ -28,9 +28,18 @@ void cvp_gemm_multiply(const struct cvp_gemm_choice *choice, const struct cvp_ge
     cvp_stage_leave(outer);
 }
 
-struct cvp_gemm_lanes cvp_gemm_lanes_for(const struct cvp_gemm_choice *choice, int threads,
-                                         size_t limit, int64_t tasks, int64_t elements, int64_t m,
-                                         int64_t n, int64_t k)
+/* SIZE_MAX where size_t does not hold it. */
+static size_t lane_bytes(const struct cvp_gemm_choice *choice, size_t own, int64_t m, int64_t n,
+                         int64_t k)
+{
+    const size_t packed = cvp_gemm_workspace(choice->own, m, n, k, choice->halvings);
+    size_t bytes;
+    return cvp_add_size(own, cvp_round_up(packed, CVP_BUFFER_ALIGN), &bytes) ? bytes : SIZE_MAX;
+}
+
+struct cvp_gemm_lanes cvp_gemm_lanes_for(struct cvp_gemm_choice *choice, int threads, size_t limit,
+                                         int64_t tasks, int64_t elements, int64_t m, int64_t n,
+                                         int64_t k)
 {
     struct cvp_gemm_lanes r = {.lanes = 0, .own_bytes = SIZE_MAX, .lane_bytes = SIZE_MAX};
     size_t bytes;
@@ -38,13 +47,19 @@ struct cvp_gemm_lanes cvp_gemm_lanes_for(const struct cvp_gemm_choice *choice, i
         bytes > SIZE_MAX - CVP_BUFFER_ALIGN)
         return r;
     r.own_bytes = cvp_round_up(bytes, CVP_BUFFER_ALIGN);
-    if (!cvp_add_size(r.own_bytes,
-                      cvp_round_up(cvp_gemm_workspace(choice->own, m, n, k), CVP_BUFFER_ALIGN),
-                      &r.lane_bytes))
-        return r;
-    int64_t fit = r.lane_bytes ? (int64_t)(limit / r.lane_bytes) : INT64_MAX;
+    choice->halvings = 0;
+    r.lane_bytes = lane_bytes(choice, r.own_bytes, m, n, k);
+    if (r.lane_bytes > limit) return r;
+    const int64_t wanted = cvp_min_i64(threads, tasks);
+    const size_t share = (limit < CVP_GEMM_LANES_BYTES ? limit : CVP_GEMM_LANES_BYTES) /
+                         (size_t)cvp_max_i64(wanted, 1);
+    while (r.lane_bytes > share && choice->halvings < CVP_GEMM_MAX_HALVINGS) {
+        choice->halvings++;
+        r.lane_bytes = lane_bytes(choice, r.own_bytes, m, n, k);
+    }
+    const int64_t fit = r.lane_bytes ? (int64_t)(limit / r.lane_bytes) : INT64_MAX;
     /* Memory is booked for all lanes, whatever OpenBLAS is set to now: the host may set it anew. */
-    r.lanes = (int)cvp_min_i64(cvp_min_i64(threads, tasks), fit);
+    r.lanes = (int)cvp_min_i64(wanted, fit);
     r.one_calls_for_all = choice->blas && cvp_blas_is_threaded(choice->blas);
     return r;
 }

@@ -10,9 +10,9 @@ struct cvp_gemm_choice cvp_conv_matmul_for(const convop_conv_problem *p)
     return cvp_gemm_choose(cvp_conv_float(p), (enum cvp_isa)p->isa, p->threads, p->deterministic);
 }
 
-struct cvp_gemm_lanes cvp_conv_lanes(const convop_conv_problem *p,
-                                     const struct cvp_gemm_choice *matmul, int64_t tasks,
-                                     int64_t columns, int64_t m, int64_t n, int64_t k)
+struct cvp_gemm_lanes cvp_conv_lanes(const convop_conv_problem *p, struct cvp_gemm_choice *matmul,
+                                     int64_t tasks, int64_t columns, int64_t m, int64_t n,
+                                     int64_t k)
 {
     return cvp_gemm_lanes_for(matmul, p->threads, p->workspace_limit, tasks, columns, m, n, k);
 }

@@ -10,9 +10,9 @@
 struct cvp_gemm_choice cvp_conv_matmul_for(const convop_conv_problem *p);
 
 /* Lanes for tasks that each need `columns` elements and multiply m x n x k at most. */
-struct cvp_gemm_lanes cvp_conv_lanes(const convop_conv_problem *p,
-                                     const struct cvp_gemm_choice *matmul, int64_t tasks,
-                                     int64_t columns, int64_t m, int64_t n, int64_t k);
+struct cvp_gemm_lanes cvp_conv_lanes(const convop_conv_problem *p, struct cvp_gemm_choice *matmul,
+                                     int64_t tasks, int64_t columns, int64_t m, int64_t n,
+                                     int64_t k);
 
 /* For applicable: 1, or 0 with the reason. */
 int cvp_conv_lanes_fit(const convop_conv_problem *p, const struct cvp_gemm_lanes *lanes,
