@@ -5,6 +5,7 @@
 
 #include "src/common/alloc.h"
 #include "src/common/status.h"
+#include "src/cuda/driver.h"
 
 /* cuDNN's numbers come in thousands: 2 bad parameters, 3 not supported, 4 internal, 5 execution.
  * What it calls a bad parameter depends on sizes and layouts as much as what it does not support.
@@ -87,6 +88,12 @@ void *cvp_backend_keep(struct cvp_backend *b, void *descriptor)
         if (b->made[i] != descriptor) b->made[n++] = b->made[i];
     b->count = n;
     return descriptor;
+}
+
+void cvp_backend_release(const struct cvp_cudnn *cudnn, void *descriptor)
+{
+    const char *why;
+    if (descriptor && !cvp_driver_is_lost(&why)) (void)cudnn->descriptor_destroy(descriptor);
 }
 
 convop_status cvp_backend_text(const struct cvp_cudnn *cudnn, void *descriptor, unsigned name,

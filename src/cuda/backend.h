@@ -38,8 +38,11 @@ void cvp_backend_link(struct cvp_backend *b, void *descriptor, unsigned name, vo
 /* `what` names it in the error: "a plan". */
 void cvp_backend_finalize(struct cvp_backend *b, void *descriptor, const char *what);
 
-/* Takes a descriptor out of the scope: the caller ends it with cudnn->descriptor_destroy. */
+/* Takes a descriptor out of the scope: the caller ends it with cvp_backend_release. */
 void *cvp_backend_keep(struct cvp_backend *b, void *descriptor);
+
+/* NULL is left alone, and so is one of a parent whose driver is lost. */
+void cvp_backend_release(const struct cvp_cudnn *cudnn, void *descriptor);
 
 /* Reads up to `most` values; returns how many there are, 0 if that fails, which is no error of the
  * scope. */

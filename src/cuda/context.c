@@ -5,6 +5,13 @@
 
 #include "src/common/status.h"
 
+/* The default stream that orders all others is never captured, and must not be asked while one of
+ * those is. */
+static int is_legacy(const void *stream)
+{
+    return (uintptr_t)stream <= 1;
+}
+
 /* The handles of CUDA's two default streams, the legacy one and the thread's own: they have no
  * context of their own. */
 static int is_default(const void *stream)
@@ -15,7 +22,7 @@ static int is_default(const void *stream)
 /* Primary contexts that were retained, by ordinal. Never released: the host decides when a context
  * ends, and at the end of the process the driver may be gone. */
 static struct CUctx_st *primary[CVP_MAX_GPUS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a forked child gets not so far */
 
 static unsigned take_primary(const struct cvp_driver *d, const struct cvp_gpu *gpu,
                              struct CUctx_st **context)
@@ -53,18 +60,31 @@ convop_status cvp_gpu_enter(const struct cvp_gpu *gpu, void *stream, struct cvp_
                                           "the context of a GPU"));
     CVP_RETURN_IF_ERROR(
         cvp_driver_status(d, d->context_push(scope->context), "the context of a GPU"));
-    if (d->context_device(&device) == CVP_CUDA_SUCCESS && device == gpu->device) return CONVOP_OK;
-    cvp_gpu_leave(scope);
-    return convop_fail(CONVOP_E_DEVICE,
-                       "the stream is of another GPU than the tensors, which are "
-                       "on cuda:%d",
-                       gpu->ordinal);
+    convop_status status =
+        cvp_driver_status(d, d->context_id(scope->context, &scope->id), "the context of a GPU");
+    if (status == CONVOP_OK &&
+        (d->context_device(&device) != CVP_CUDA_SUCCESS || device != gpu->device))
+        status = convop_fail(CONVOP_E_DEVICE,
+                             "the stream is of another GPU than the tensors, which are on cuda:%d",
+                             gpu->ordinal);
+    if (status != CONVOP_OK) cvp_gpu_leave(scope);
+    return status;
 }
 
 void cvp_gpu_leave(struct cvp_gpu_scope *scope)
 {
     struct CUctx_st *context;
     (void)scope->driver->context_pop(&context);
+}
+
+int cvp_gpu_is_captured(const struct cvp_gpu *gpu, void *stream)
+{
+    struct cvp_gpu_scope scope;
+    unsigned status = CVP_CU_STREAM_CAPTURE_STATUS_NONE;
+    if (is_legacy(stream) || cvp_gpu_enter(gpu, stream, &scope) != CONVOP_OK) return 0;
+    (void)scope.driver->stream_is_capturing(stream, &status);
+    cvp_gpu_leave(&scope);
+    return status != CVP_CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 void *cvp_gpu_alloc(const struct cvp_gpu_scope *scope, size_t bytes)

@@ -11,6 +11,7 @@
 struct cvp_gpu_scope {
     const struct cvp_driver *driver;
     struct CUctx_st *context;
+    unsigned long long id; /* of the context; its address may be another one's after its end */
     struct CUstream_st *stream;
 };
 
@@ -18,6 +19,9 @@ struct cvp_gpu_scope {
  * GPU. On failure nothing is to be left. */
 convop_status cvp_gpu_enter(const struct cvp_gpu *gpu, void *stream, struct cvp_gpu_scope *scope);
 void cvp_gpu_leave(struct cvp_gpu_scope *scope);
+
+/* 1 while the work of the stream is captured into a graph. */
+int cvp_gpu_is_captured(const struct cvp_gpu *gpu, void *stream);
 
 /* Memory that work enqueued after this may use, until it is freed in the same order; neither waits
  * for the GPU. NULL: there is none. */

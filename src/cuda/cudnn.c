@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "src/cuda/driver.h"
 #include "src/cuda/library.h"
 
 static struct cvp_cudnn cudnn;
@@ -45,7 +46,8 @@ static struct cvp_library library = {
 
 const struct cvp_cudnn *cvp_cudnn_get(const char **why)
 {
-    return cvp_library_open(&library, why);
+    const struct cvp_cudnn *found = cvp_library_open(&library, why);
+    return found && cvp_driver_is_lost(why) ? NULL : found;
 }
 
 void cvp_cudnn_describe(struct cvp_text *value, struct cvp_text *why)

@@ -31,8 +31,8 @@ struct cvp_cudnn {
 #define CVP_CUDNN_OLDEST 90800
 
 /* cuDNN; NULL with the reason in *why, which stays. The first call opens it; the setting
- * cudnn_library counts at that moment. It is never closed, and needs no driver to plan.
- * Thread-safe. */
+ * cudnn_library counts at that moment. It is never closed, and needs no driver to plan; but
+ * where a driver is lost (driver.h), so is cuDNN. Thread-safe. */
 const struct cvp_cudnn *cvp_cudnn_get(const char **why);
 
 /* For `convop info`: the version and where it is from, or "none" and why. */

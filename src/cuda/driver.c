@@ -1,7 +1,6 @@
 /* Opening the CUDA driver, and what it says. */
 #include "src/cuda/driver.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
 #include "src/common/status.h"
@@ -12,7 +11,6 @@
 
 static struct cvp_driver driver;
 static int version;
-static atomic_int forked; /* since the driver was initialised */
 
 static const struct cvp_symbol symbols[] = {
 #define CVP_DRIVER(member, symbol, parameters) {#symbol, offsetof(struct cvp_driver, member)},
@@ -32,12 +30,6 @@ static const char *name_of(const struct cvp_driver *d, unsigned result)
     return d->error_name(result, &name) == CVP_CUDA_SUCCESS && name ? name : "?";
 }
 
-/* The driver's state does not survive a fork: it refuses the child, and crashes some. */
-static void after_fork_child(void)
-{
-    atomic_store(&forked, 1);
-}
-
 static int check(char *why, size_t size)
 {
     unsigned result = driver.driver_version(&version);
@@ -52,7 +44,6 @@ static int check(char *why, size_t size)
                  name_of(&driver, result));
         return 0;
     }
-    (void)pthread_atfork(NULL, NULL, after_fork_child);
     return 1;
 }
 
@@ -66,14 +57,16 @@ static struct cvp_library library = {
     .check = check,
 };
 
+int cvp_driver_is_lost(const char **why)
+{
+    *why = "this process was forked from one that had used CUDA, which does not survive that";
+    return cvp_library_is_inherited(&library) && library.used;
+}
+
 const struct cvp_driver *cvp_driver_get(const char **why)
 {
     const struct cvp_driver *found = cvp_library_open(&library, why);
-    if (found && atomic_load(&forked)) {
-        *why = "this process was forked from one that had used CUDA, which does not survive that";
-        return NULL;
-    }
-    return found;
+    return found && cvp_driver_is_lost(why) ? NULL : found;
 }
 
 convop_status cvp_driver_status(const struct cvp_driver *d, unsigned result, const char *what)

@@ -42,6 +42,11 @@ struct cvp_driver {
  * setting cuda_library counts at that moment. It is never closed. Thread-safe. */
 const struct cvp_driver *cvp_driver_get(const char **why);
 
+/* 1, with the reason, in a process that was forked from one that had started the driver. Its state
+ * does not survive that: it refuses the child, and crashes some. Nothing of it or of cuDNN is
+ * called then, and no lock is taken that another thread may have held in a call of theirs. */
+int cvp_driver_is_lost(const char **why);
+
 /* What a call of the driver came to, as a status: OK for CUDA_SUCCESS; else NO_MEMORY or DEVICE,
  * with the driver's own text after `what` ("Convolution: cuLaunchKernel"). */
 convop_status cvp_driver_status(const struct cvp_driver *driver, unsigned result, const char *what);

@@ -19,6 +19,7 @@ CVP_DRIVER(primary_release, cuDevicePrimaryCtxRelease_v2, (int device))
 CVP_DRIVER(context_current, cuCtxGetCurrent, (struct CUctx_st * *context))
 CVP_DRIVER(context_push, cuCtxPushCurrent_v2, (struct CUctx_st * context))
 CVP_DRIVER(context_pop, cuCtxPopCurrent_v2, (struct CUctx_st * *context))
+CVP_DRIVER(context_id, cuCtxGetId, (struct CUctx_st * context, unsigned long long *id))
 CVP_DRIVER(context_device, cuCtxGetDevice, (int *device))
 CVP_DRIVER(context_synchronize, cuCtxSynchronize, (void))
 

@@ -13,7 +13,7 @@ static struct cvp_cudnn_handle *find(const struct cvp_gpu_scope *scope, int exac
 {
     for (struct cvp_cudnn_handle **at = &idle; *at; at = &(*at)->next) {
         struct cvp_cudnn_handle *h = *at;
-        if (h->context != scope->context || (exact && h->stream != scope->stream)) continue;
+        if (h->context_id != scope->id || (exact && h->stream != scope->stream)) continue;
         *at = h->next;
         return h;
     }
@@ -35,6 +35,7 @@ static convop_status make(const struct cvp_cudnn *cudnn, const struct cvp_gpu_sc
         return cvp_cudnn_status(cudnn, result, "a handle");
     }
     h->context = scope->context;
+    h->context_id = scope->id;
     *made = h;
     return CONVOP_OK;
 }
@@ -68,24 +69,30 @@ void cvp_cudnn_handle_give(struct cvp_cudnn_handle *h)
     cvp_unlock(CVP_LOCK_HANDLES);
 }
 
-void cvp_cudnn_handles_trim(void)
+/* Nothing is to be done for one whose context has ended: that took along what the handle had. */
+static void end(const struct cvp_cudnn_handle *h)
 {
     const char *why;
+    struct CUctx_st *context;
+    unsigned long long id;
+    const struct cvp_driver *d = cvp_driver_get(&why);
+    if (!d || d->context_id(h->context, &id) != CVP_CUDA_SUCCESS || id != h->context_id ||
+        d->context_push(h->context) != CVP_CUDA_SUCCESS)
+        return;
+    (void)cvp_cudnn_get(&why)->destroy(h->handle);
+    (void)d->context_pop(&context);
+}
+
+void cvp_cudnn_handles_trim(void)
+{
     cvp_lock(CVP_LOCK_HANDLES);
     struct cvp_cudnn_handle *all = idle;
     idle = NULL;
     cvp_unlock(CVP_LOCK_HANDLES);
-    if (!all) return;
-    const struct cvp_cudnn *cudnn = cvp_cudnn_get(&why);
-    const struct cvp_driver *driver = cvp_driver_get(&why);
     while (all) {
         struct cvp_cudnn_handle *h = all;
-        struct CUctx_st *context;
         all = h->next;
-        if (driver && driver->context_push(h->context) == CVP_CUDA_SUCCESS) {
-            (void)cudnn->destroy(h->handle);
-            (void)driver->context_pop(&context);
-        }
+        end(h);
         cvp_free(h);
     }
 }

@@ -9,6 +9,7 @@
 struct cvp_cudnn_handle {
     struct cudnnContext *handle;
     struct CUctx_st *context;
+    unsigned long long context_id;
     struct CUstream_st *stream;
     struct cvp_cudnn_handle *next;
 };

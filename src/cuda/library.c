@@ -10,6 +10,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int watching;
+static atomic_uint forks;
 
 static void before_fork(void)
 {
@@ -19,6 +20,12 @@ static void before_fork(void)
 static void after_fork(void)
 {
     pthread_mutex_unlock(&lock);
+}
+
+static void after_fork_child(void)
+{
+    atomic_fetch_add(&forks, 1);
+    after_fork();
 }
 
 /* What the host has loaded comes first: a second copy beside it breaks frameworks that bring their
@@ -71,8 +78,10 @@ void *cvp_library_open(struct cvp_library *library, const char **why)
             return NULL;
         }
         pthread_mutex_lock(&lock);
-        if (!watching) watching = pthread_atfork(before_fork, after_fork, after_fork) == 0 ? 1 : -1;
+        if (!watching)
+            watching = pthread_atfork(before_fork, after_fork, after_fork_child) == 0 ? 1 : -1;
         if (!atomic_load(&library->known)) {
+            library->forks = atomic_load(&forks);
             open_once(library, named);
             atomic_store(&library->known, 1);
         }
@@ -80,6 +89,11 @@ void *cvp_library_open(struct cvp_library *library, const char **why)
     }
     *why = library->why;
     return library->used ? library->table : NULL;
+}
+
+int cvp_library_is_inherited(const struct cvp_library *library)
+{
+    return atomic_load(&library->known) && library->forks != atomic_load(&forks);
 }
 
 const char *cvp_library_path(const struct cvp_library *library)

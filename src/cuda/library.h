@@ -26,12 +26,16 @@ struct cvp_library {
     /* Set when it is opened; final once `known`. */
     atomic_int known;
     int used;
+    unsigned forks; /* between the first process and the one that opened it */
     char why[256];
 };
 
 /* The table, or NULL with *why, which stays: the first call decides, under a lock that a thread
  * which forks waits for. */
 void *cvp_library_open(struct cvp_library *library, const char **why);
+
+/* 1 in a process that was forked from the one that opened it. */
+int cvp_library_is_inherited(const struct cvp_library *library);
 
 /* The file that a function of an opened library is in; "" if that cannot be told. */
 const char *cvp_library_path(const struct cvp_library *library);

@@ -12,7 +12,7 @@
 
 /* Of those that are here, by ordinal; kept to the end of the process. */
 static void *known[CVP_MAX_GPUS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a forked child gets not so far */
 
 static convop_status ask(const struct cvp_cudnn *cudnn, const struct cvp_gpu *gpu,
                          void **properties)
@@ -72,6 +72,6 @@ convop_status cvp_gpu_absent(const struct cvp_cudnn *cudnn, const char *json, st
 
 void cvp_gpu_absent_end(const struct cvp_cudnn *cudnn, struct cvp_gpu *gpu)
 {
-    if (gpu->properties) (void)cudnn->descriptor_destroy(gpu->properties);
+    cvp_backend_release(cudnn, gpu->properties);
     gpu->properties = NULL;
 }

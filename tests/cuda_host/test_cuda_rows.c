@@ -105,6 +105,27 @@ static void random_cases(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* Kernels that were loaded into a context end with it, also where another one gets its address. */
+static void a_context_in_the_place_of_another(void **state)
+{
+    (void)state;
+    const char *why;
+    const struct cvp_driver *d = cvp_driver_get(&why);
+    struct CUctx_st *context = NULL, *left;
+    for (int i = 0; i < 2; i++) {
+        struct conv_case c;
+        const struct conv_size size = {2, 0, BOX_F32, 2, 6, 6, 6, 14, 3, 1, 1, 1};
+        if (context) standin->context_reuse(context);
+        context = standin->context_create(0);
+        assert_int_equal(d->context_push(context), 0);
+        conv_case_fixed(&c, &size, 1, 1);
+        assert_true(case_is_right(&c));
+        conv_case_destroy(&c);
+        assert_int_equal(d->context_pop(&left), 0);
+        standin->context_destroy(context);
+    }
+}
+
 /* The row that runs forward, "" if none does. */
 static const char *chosen(struct conv_case *c)
 {
@@ -160,6 +181,7 @@ int main(void)
     static const enum standin_kind kept[] = {STANDIN_MODULE,  STANDIN_FUNCTION, STANDIN_PRIMARY,
                                              STANDIN_CONTEXT, STANDIN_HANDLE,   STANDIN_DESCRIPTOR};
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) standin->keeps(kept[i]);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_cases), cmocka_unit_test(rule)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_cases), cmocka_unit_test(rule),
+                                       cmocka_unit_test(a_context_in_the_place_of_another)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

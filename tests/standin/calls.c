@@ -22,6 +22,11 @@ static long all_calls;
 
 static struct {
     const char *symbol;
+    int ms;
+} slow;
+
+static struct {
+    const char *symbol;
     long n; /* calls left until it fails; 0: it never does */
     unsigned driver_result, cudnn_status;
 } failure;
@@ -67,7 +72,9 @@ unsigned standin_enter(const char *symbol)
     if (failure.n > 0 && (!failure.symbol || strcmp(failure.symbol, symbol) == 0) &&
         --failure.n == 0)
         answer = strncmp(symbol, "cudnn", 5) == 0 ? failure.cudnn_status : failure.driver_result;
+    const int ms = slow.symbol && strcmp(slow.symbol, symbol) == 0 ? slow.ms : 0;
     pthread_mutex_unlock(&standin_lock);
+    if (ms) usleep((useconds_t)ms * 1000);
     return answer;
 }
 
@@ -89,13 +96,23 @@ static void fail_nth(const char *symbol, long n, unsigned driver_result, unsigne
     pthread_mutex_unlock(&standin_lock);
 }
 
+static void delay(const char *symbol, int ms)
+{
+    pthread_mutex_lock(&standin_lock);
+    slow.symbol = symbol;
+    slow.ms = ms;
+    pthread_mutex_unlock(&standin_lock);
+}
+
 const struct standin standin_control = {
     .calls = calls,
     .fail_nth = fail_nth,
+    .delay = delay,
     .live = standin_live,
     .keeps = standin_keeps,
     .limit_memory = standin_limit_memory,
     .context_create = standin_context_create,
+    .context_reuse = standin_context_reuse,
     .context_destroy = standin_context_destroy,
     .write = standin_write,
     .read = standin_read,

@@ -16,7 +16,9 @@ static const struct {
 
 static int is_started;
 static struct CUctx_st *primaries[STANDIN_DEVICES];
-static struct CUctx_st *all; /* also what was ended */
+static struct CUctx_st *all;    /* also what was ended */
+static struct CUctx_st *reused; /* what the next one is put in the place of */
+static unsigned long long last_id;
 
 /* Of the calling thread; the last is current. */
 #define MOST_CURRENT 16
@@ -166,15 +168,24 @@ unsigned cuDeviceGetAttribute(int *value, unsigned attribute, int device)
 struct CUctx_st *standin_context_create(int device)
 {
     standin_expect_device(device);
-    struct CUctx_st *c = calloc(1, sizeof *c);
+    struct CUctx_st *c = reused ? reused : calloc(1, sizeof *c);
     if (!c) abort();
     c->device = device;
     pthread_mutex_lock(&standin_lock);
-    c->next = all;
-    all = c;
+    c->id = ++last_id;
+    if (!reused) {
+        c->next = all;
+        all = c;
+    }
+    reused = NULL;
     standin_add(STANDIN_CONTEXT, c);
     pthread_mutex_unlock(&standin_lock);
     return c;
+}
+
+void standin_context_reuse(struct CUctx_st *context)
+{
+    reused = context;
 }
 
 /* It stays in memory, so that whatever is still of it is found to be of another context. */
@@ -184,8 +195,10 @@ void standin_context_destroy(struct CUctx_st *context)
     standin_expect(STANDIN_CONTEXT, context);
     standin_wait_for_context(context);
     standin_remove(STANDIN_CONTEXT, context);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         if (context->defaults[i]) standin_stream_end(context->defaults[i]);
+        context->defaults[i] = NULL;
+    }
     pthread_mutex_unlock(&standin_lock);
 }
 
@@ -203,7 +216,10 @@ unsigned cuDevicePrimaryCtxRetain(struct CUctx_st **context, int device)
     struct CUctx_st **primary = &primaries[device];
     if (!*primary && !(*primary = calloc(1, sizeof **primary))) abort();
     (*primary)->device = device;
-    if (!standin_is_live(STANDIN_CONTEXT, *primary)) standin_add(STANDIN_CONTEXT, *primary);
+    if (!standin_is_live(STANDIN_CONTEXT, *primary)) {
+        (*primary)->id = ++last_id;
+        standin_add(STANDIN_CONTEXT, *primary);
+    }
     standin_add(STANDIN_PRIMARY, *primary);
     pthread_mutex_unlock(&standin_lock);
     *context = *primary;
@@ -250,6 +266,16 @@ unsigned cuCtxPopCurrent_v2(struct CUctx_st **context)
     standin_remove(STANDIN_CURRENT, *context);
     pthread_mutex_unlock(&standin_lock);
     return failed;
+}
+
+unsigned cuCtxGetId(struct CUctx_st *context, unsigned long long *id)
+{
+    ENTER();
+    pthread_mutex_lock(&standin_lock);
+    const int is_live = standin_is_live(STANDIN_CONTEXT, context);
+    if (is_live) *id = context->id;
+    pthread_mutex_unlock(&standin_lock);
+    return is_live ? CVP_CUDA_SUCCESS : CVP_CUDA_ERROR_INVALID_CONTEXT;
 }
 
 unsigned cuCtxGetDevice(int *device)

@@ -43,6 +43,7 @@ unsigned cudnnCreate(struct cudnnContext **handle)
     struct cudnnContext *h = calloc(1, sizeof *h);
     if (!h) abort();
     h->context = standin_current();
+    h->context_id = h->context->id;
     pthread_mutex_lock(&standin_lock);
     standin_is_unsafe();
     standin_add(STANDIN_HANDLE, h);
@@ -51,11 +52,19 @@ unsigned cudnnCreate(struct cudnnContext **handle)
     return CVP_CUDNN_STATUS_SUCCESS;
 }
 
+static void expect_context(const struct cudnnContext *handle)
+{
+    if (handle->context != standin_current() || handle->context_id != handle->context->id)
+        standin_misuse(NULL, "the handle is of another context than the current one");
+}
+
 unsigned cudnnDestroy(struct cudnnContext *handle)
 {
     const unsigned failed = standin_enter(__func__);
     pthread_mutex_lock(&standin_lock);
     standin_is_unsafe();
+    standin_expect(STANDIN_HANDLE, handle);
+    expect_context(handle);
     standin_remove(STANDIN_HANDLE, handle);
     pthread_mutex_unlock(&standin_lock);
     free(handle);
@@ -67,8 +76,7 @@ static void enter_handle(struct cudnnContext *handle)
 {
     pthread_mutex_lock(&standin_lock);
     standin_expect(STANDIN_HANDLE, handle);
-    if (handle->context != standin_current())
-        standin_misuse(NULL, "the handle is of another context than the current one");
+    expect_context(handle);
     if (handle->is_busy) standin_misuse(NULL, "another thread is in a call with the handle");
     handle->is_busy = 1;
     pthread_mutex_unlock(&standin_lock);

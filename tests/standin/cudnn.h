@@ -7,6 +7,7 @@
 
 struct cudnnContext {
     struct CUctx_st *context;
+    unsigned long long context_id;
     struct CUstream_st *stream;
     int is_busy; /* a thread is in a call with it */
 };

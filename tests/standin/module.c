@@ -8,6 +8,7 @@
 
 struct CUmod_st {
     struct CUctx_st *context;
+    unsigned long long context_id;
 };
 
 struct CUfunc_st {
@@ -42,6 +43,7 @@ unsigned cuModuleLoadData(struct CUmod_st **module, const void *image)
     struct CUmod_st *m = calloc(1, sizeof *m);
     if (!m) abort();
     m->context = context;
+    m->context_id = context->id;
     pthread_mutex_lock(&standin_lock);
     standin_is_unsafe();
     standin_add(STANDIN_MODULE, m);
@@ -164,7 +166,8 @@ unsigned cuLaunchKernel(struct CUfunc_st *function, unsigned grid_x, unsigned gr
     pthread_mutex_lock(&standin_lock);
     standin_expect(STANDIN_FUNCTION, function);
     struct CUstream_st *stream = standin_stream_of(handle);
-    if (function->module->context != stream->context)
+    if (function->module->context != stream->context ||
+        function->module->context_id != stream->context->id)
         standin_misuse(NULL, "the kernel is of another context than the stream");
     if (extra || block_y != 1 || block_z != 1)
         standin_misuse(NULL, "a block is a row of threads here, and arguments are parameters");

@@ -58,6 +58,8 @@ struct standin {
     /* The n-th call from now on fails, of that function or (NULL) of all; 0: none does. A call
      * that ends or frees does so all the same. */
     void (*fail_nth)(const char *symbol, long n, unsigned driver_result, unsigned cudnn_status);
+    /* Each call of that function takes so long, with no lock held; NULL: none does. */
+    void (*delay)(const char *symbol, int ms);
 
     long (*live)(enum standin_kind kind);
     /* What is left of that kind at exit is no misuse. */
@@ -65,6 +67,8 @@ struct standin {
 
     void (*limit_memory)(int device, size_t bytes);
     struct CUctx_st *(*context_create)(int device); /* not made current */
+    /* The next one that is created gets the address of this one, which was ended. */
+    void (*context_reuse)(struct CUctx_st *context);
     void (*context_destroy)(struct CUctx_st *context);
 
     /* Copies for the test itself, when all streams have come to rest; counted nowhere. */

@@ -83,6 +83,7 @@ struct op {
 struct CUctx_st {
     struct CUctx_st *next;
     int device;
+    unsigned long long id;           /* of this life of it */
     struct CUstream_st *defaults[2]; /* the legacy one and the one of CU_STREAM_PER_THREAD */
 };
 
@@ -127,6 +128,7 @@ void standin_wait_for_context(const struct CUctx_st *context);
 /* The current one; misuse if there is none. */
 struct CUctx_st *standin_current(void);
 struct CUctx_st *standin_context_create(int device);
+void standin_context_reuse(struct CUctx_st *context);
 void standin_context_destroy(struct CUctx_st *context);
 void standin_expect_device(int device);
 

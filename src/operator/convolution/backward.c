@@ -102,7 +102,7 @@ static convop_status plan_gradients(const convop_op_args *args, struct backward_
     CVP_RETURN_IF_ERROR(check_inputs(args));
     convop_shape src_shape, dst_shape = cvp_conv_shape_of(diff_dst);
     CVP_RETURN_IF_ERROR(src_shape_of(args, &src_shape));
-    struct conv_terms terms = {.constants = 0};
+    struct conv_terms terms = {.stream = args->stream};
     CVP_RETURN_IF_ERROR(cvp_conv_mode(args->params, &terms.mode));
     size_t limit = cvp_conv_workspace_limit(args->params, terms.mode, args->workspace_limit);
 

@@ -90,7 +90,7 @@ convop_status cvp_conv_forward_plan(const convop_op_args *args, int has_residual
                              .residual = has_residual && !adds ? args->inputs[RESIDUAL] : NULL,
                              .dst = dst};
     convop_conv_problem p;
-    struct conv_terms terms = {.constants = args->constants >> weights & 1};
+    struct conv_terms terms = {.constants = args->constants >> weights & 1, .stream = args->stream};
     CVP_RETURN_IF_ERROR(cvp_conv_mode(args->params, &terms.mode));
     CVP_RETURN_IF_ERROR(cvp_conv_problem_init(
         &p, args->params, CONVOP_FWD, src->dtype, &src_shape, &dst_shape, &t, args->context,

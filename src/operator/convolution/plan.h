@@ -10,6 +10,7 @@
 struct conv_terms {
     enum cvp_autotune mode;
     int constants; /* the weights stay the same over many runs: they are copied and packed once */
+    void *stream;  /* of the call that it is made for, on a GPU; NULL: the default one */
 };
 
 /* The setting "autotune" where it is set, else the operator's parameter. INVALID if the setting

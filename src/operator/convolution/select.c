@@ -8,6 +8,7 @@
 #include "src/common/log.h"
 #include "src/common/settings.h"
 #include "src/common/status.h"
+#include "src/cuda/context.h"
 #include "src/operator/convolution/key.h"
 #include "src/operator/convolution/lines.h"
 #include "src/operator/convolution/measure.h"
@@ -168,11 +169,25 @@ static convop_status take_first(struct conv_plan *plan, const struct conv_candid
     return status;
 }
 
+/* A capture is no time to measure: that waits for the GPU, and loads what it runs. The epoch ends
+ * the plan that is made instead with its call, so that the next one outside of a capture measures.
+ */
+static int is_captured(const struct conv_plan *plan)
+{
+    if (!cvp_conv_is_on_gpu(&plan->given) ||
+        !cvp_gpu_is_captured(plan->given.gpu, plan->terms.stream))
+        return 0;
+    if (cvp_verbose(1)) cvp_conv_log_tune(plan, "captured", NULL, 0);
+    cvp_epoch_advance();
+    return 1;
+}
+
 /* Measures and keeps what it finds, as one thread of those that need it. NONE where nothing could
  * be measured, or another thread is at it and nobody waits. */
 static convop_conv_choice measure(struct choosing *c, const struct conv_candidates *all)
 {
     const int wait = cvp_setting_int_or(CVP_SETTING_TUNE_WAIT, 1);
+    if (is_captured(c->plan)) return CONVOP_CHOICE_NONE;
     while (!cvp_tune_begin(&c->key, wait)) {
         if (!wait) return CONVOP_CHOICE_NONE;
         if (is_cached(c)) return CONVOP_CHOICE_CACHED;

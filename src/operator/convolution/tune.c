@@ -93,7 +93,7 @@ convop_status convop_conv_tune(const convop_conv_params *params, convop_conv_dir
                                convop_conv_row *rows, size_t *count)
 {
     const struct conv_query q = {"convop_conv_tune", params, direction, src, weights, dst, exec};
-    struct conv_terms terms;
+    struct conv_terms terms = {.constants = 0};
     convop_tune_options o;
     convop_conv_problem problem;
     const convop_context *context;
@@ -102,7 +102,6 @@ convop_status convop_conv_tune(const convop_conv_params *params, convop_conv_dir
                            count ? "rows" : "count");
     CVP_RETURN_IF_ERROR(read_options(options, &o));
     terms.mode = o.fastest ? CVP_AUTOTUNE_FASTEST : CVP_AUTOTUNE_LIMITED;
-    terms.constants = 0;
     CVP_RETURN_IF_ERROR(cvp_conv_query_read(&q, &terms.mode, &problem, &context));
     struct conv_plan plan;
     cvp_conv_plan_start(&plan, &problem, &terms, context);

@@ -45,16 +45,16 @@ void cvp_cuda_describe_kernels(struct cvp_text *value, struct cvp_text *why)
 /* A context and what is loaded into it. Never unloaded: a context that ends takes its modules
  * along, and is seldom followed by another. */
 struct loaded {
-    struct CUctx_st *context;
+    unsigned long long context; /* its id: another one may have its address later */
     struct CUmod_st *module;
     _Atomic(struct CUfunc_st *) functions[CVP_CUDA_KERNELS];
     struct loaded *next;
 };
 
 static _Atomic(struct loaded *) all;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a forked child gets not so far */
 
-static struct loaded *find(const struct CUctx_st *context)
+static struct loaded *find(unsigned long long context)
 {
     struct loaded *l = atomic_load(&all);
     while (l && l->context != context) l = l->next;
@@ -67,7 +67,7 @@ static convop_status load(const struct cvp_gpu_scope *scope, struct loaded **res
     const struct cvp_driver *d = scope->driver;
     struct loaded *l = cvp_calloc(1, sizeof *l);
     if (!l) return convop_fail(CONVOP_E_NO_MEMORY, "CUDA kernels: no memory for their table");
-    l->context = scope->context;
+    l->context = scope->id;
     unsigned mode = CVP_CU_STREAM_CAPTURE_MODE_RELAXED;
     (void)d->capture_mode_exchange(&mode);
     const unsigned code = d->module_load(&l->module, image());
@@ -87,10 +87,10 @@ static convop_status get(const struct cvp_gpu_scope *scope, enum cvp_cuda_kernel
                          struct CUfunc_st **function)
 {
     convop_status status = CONVOP_OK;
-    struct loaded *l = find(scope->context);
+    struct loaded *l = find(scope->id);
     if (!l) {
         pthread_mutex_lock(&lock);
-        l = find(scope->context);
+        l = find(scope->id);
         if (!l) status = load(scope, &l);
         pthread_mutex_unlock(&lock);
         if (status != CONVOP_OK) return status;

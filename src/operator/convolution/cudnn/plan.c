@@ -15,7 +15,7 @@
 
 void cvp_conv_cudnn_plan_end(struct conv_cudnn_plan *plan)
 {
-    if (plan->descriptor) (void)plan->cudnn->descriptor_destroy(plan->descriptor);
+    cvp_backend_release(plan->cudnn, plan->descriptor);
     cvp_free(plan->json);
     *plan = (struct conv_cudnn_plan){0};
 }
