@@ -69,7 +69,9 @@ typedef struct convop_tune_filter {
     size_t struct_size;
     const char *device, *software, *problem, *impl;
     int64_t before; /* only those with an earlier `when`; 0: any */
-    int foreign;    /* 1: only those that this device and these versions do not use */
+    int foreign; /* 1: only those that no device of this machine uses with these versions. Choices
+                    of this version for GPUs that are elsewhere, which have no time
+                    (convop_cuda_plan_conv), are none of them */
 } convop_tune_filter;
 
 #define CONVOP_TUNE_FILTER_INIT                                                                    \

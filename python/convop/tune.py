@@ -27,8 +27,8 @@ def _filter(device, software, problem, impl, before, foreign):
 
 def records(*, device=None, software=None, problem=None, impl=None, before=0, foreign=False):
     """What is known, a list of dictionaries. Each text that is given must occur in the record's;
-    before: only those older than this time (seconds since 1970); foreign: only those that this
-    device and these versions do not use."""
+    before: only those older than this time (seconds since 1970); foreign: only those that no
+    device of this machine uses with these versions."""
     listing = c.c_void_p()
     wanted = _filter(device, software, problem, impl, before, foreign)
     _library.call("convop_tune_list", c.byref(wanted), c.byref(listing))

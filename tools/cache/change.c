@@ -86,7 +86,9 @@ struct pruning {
 
 static const struct argp_option prune_options[] = {
     {"foreign", KEY_FOREIGN, NULL, 0,
-     "Remove what this machine and these versions do not use; others may share the file", 0},
+     "Remove what this machine and these versions do not use, but for plans of this version for "
+     "GPUs elsewhere; others may share the file",
+     0},
     {"older", KEY_OLDER, "DAYS", 0, "Remove what was measured more than so many days ago", 0},
     {0},
 };

@@ -65,13 +65,32 @@ static void put_software(const struct conv_rows *rows, const struct cvp_gpu *gpu
     if (gpu) cvp_gpu_describe_software(gpu, &t);
 }
 
-void cvp_tune_identity(char *device, size_t device_size, char *software, size_t software_size)
+/* GPUs of a kind have one key. */
+static int is_like_an_earlier_one(int ordinal)
+{
+    const char *why;
+    for (int i = 0; i < ordinal; i++)
+        if (strcmp(cvp_gpu_get(i, &why)->key, cvp_gpu_get(ordinal, &why)->key) == 0) return 1;
+    return 0;
+}
+
+void cvp_tune_identity(char *lines, size_t size)
 {
     enum cvp_isa isa;
+    const char *why;
+    char software[sizeof((struct conv_key *)0)->software];
+    struct cvp_text t = cvp_text_in(lines, size);
     if (cvp_isa_in_use(&isa) != CONVOP_OK) isa = cvp_cpu()->isa;
-    snprintf(device, device_size, "%s", device_of((int)isa));
     const struct conv_rows *rows = cvp_conv_rows_acquire();
-    put_software(rows, NULL, software, software_size);
+    put_software(rows, NULL, software, sizeof software);
+    cvp_text_add(&t, "%s\t%s\n", device_of((int)isa), software);
+    const int gpus = cvp_gpu_count(&why);
+    for (int i = 0; i < gpus; i++) {
+        const struct cvp_gpu *gpu = cvp_gpu_get(i, &why);
+        if (is_like_an_earlier_one(i)) continue;
+        put_software(rows, gpu, software, sizeof software);
+        cvp_text_add(&t, "%s\t%s\n", gpu->key, software);
+    }
     cvp_conv_rows_release(rows);
 }
 

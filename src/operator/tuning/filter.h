@@ -7,7 +7,7 @@
 struct cvp_tune_filter {
     int all;
     convop_tune_filter of;
-    char device[1024], software[1024]; /* this machine's, for `foreign` */
+    char own[CVP_TUNE_IDENTITY]; /* cvp_tune_identity, for `foreign` */
 };
 
 /* filter NULL: all. INVALID: a struct of a wrong size. Asks who makes keys what this machine is. */

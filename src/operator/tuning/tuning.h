@@ -42,8 +42,10 @@ void cvp_tune_end(const struct cvp_tune_key *key);
 /* Records in memory, the system's among them. For `convop info`. */
 size_t cvp_tune_count(void);
 
-/* The texts of this machine and these versions, for convop_tune_filter.foreign. Defined by whoever
- * makes keys, and need not have been asked for a key before. */
-void cvp_tune_identity(char *device, size_t device_size, char *software, size_t software_size);
+/* What this machine's keys begin with, for convop_tune_filter.foreign: a line "device\tsoftware\n"
+ * for the CPU, then for each kind of GPU; the software of the GPUs begins with that of the CPU.
+ * Defined by whoever makes keys, and need not have been asked for a key before. */
+#define CVP_TUNE_IDENTITY 16384
+void cvp_tune_identity(char *lines, size_t size);
 
 #endif
