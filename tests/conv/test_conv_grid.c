@@ -1,5 +1,5 @@
-/* Grids that leave nothing to chance: depthwise sizes, strides beyond the kernel, all combinations
- * of requests. Small integers, every row, equality. */
+/* Grids that leave nothing to chance: depthwise sizes, strides beyond the kernel, dilations, all
+ * combinations of requests. Small integers, every row, equality. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,6 +97,43 @@ static void strides_beyond_the_kernel(void **state)
     assert_int_equal(bad, 0);
 }
 
+static int takes(const struct conv_size *size, const char *row)
+{
+    struct conv_case c;
+    convop_conv_row rows[CONV_CASE_MAX_ROWS];
+    int found = 0;
+    conv_case_fixed(&c, size, 1, 1);
+    const int count = conv_case_rows(&c, CONVOP_FWD, rows);
+    for (int i = 0; i < count; i++) found |= strcmp(rows[i].name, row) == 0;
+    conv_case_destroy(&c);
+    return found;
+}
+
+/* Images of which every d-th pixel makes one that Winograd's tiles fill, evenly and not. */
+static void dilated(void **state)
+{
+    (void)state;
+    int bad = 0;
+    for (int n = 0; n < 4; n++) {
+        const int64_t d = 2 + n / 2;
+        const int is_even = n == 0 || n == 3;
+        struct conv_size s = {.axes = 2,
+                              .channels_last = n & 1,
+                              .type = BOX_F32,
+                              .mb = 1,
+                              .ic = 33,
+                              .oc = 34,
+                              .g = 1,
+                              .i = is_even ? 8 * d : 8 * d - 1,
+                              .k = 3,
+                              .d = d,
+                              .p = is_even ? d + 1 : d};
+        assert_true(takes(&s, "winograd"));
+        bad += !all_is_right(&s);
+    }
+    assert_int_equal(bad, 0);
+}
+
 /* null, write and add for each of the three gradients. */
 static int combination_is_right(struct conv_case *c, int combination)
 {
@@ -155,6 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(depthwise),
         cmocka_unit_test(strides_beyond_the_kernel),
+        cmocka_unit_test(dilated),
         cmocka_unit_test(request_combinations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

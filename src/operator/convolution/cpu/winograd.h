@@ -8,6 +8,9 @@
  * tiles x input channels times input channels x output channels. After Lavin and Gray, "Fast
  * Algorithms for Convolutional Neural Networks" (2015), with their matrices.
  *
+ * With a dilation d every d-th pixel of an axis is an image of its own, without dilation: of d
+ * phases, as the walk of a strided window has them.
+ *
  * Transforms work on vectors of channels, so N*C and NC* differ only where pixels are read and
  * written: in NC* these are turned. Backward by data is the same walk with the window rotated. */
 #ifndef CVP_CONV_WINOGRAD_H
@@ -59,7 +62,8 @@ struct cvp_winograd_kernels {
 const struct cvp_winograd_kernels *cvp_winograd_kernels(enum cvp_isa isa);
 
 /* How a problem is cut. A block is some rows of tiles of one group (rows of all images numbered
- * through), a part of their width; its transformed inputs stay in a cache. */
+ * through), a part of their width; its transformed inputs stay in a cache. A row of tiles is one of
+ * a phase of the image's rows, and of all phases of its columns, one after the other. */
 struct winograd {
     const convop_conv_problem *p;
     const struct cvp_winograd_kernels *kernels;
@@ -67,14 +71,15 @@ struct winograd {
     convop_conv_strides in_at, out_at;
     int64_t in_c, out_c; /* channels of a group */
     int64_t in_h, in_w, out_h, out_w;
+    int64_t dh, dw;                  /* dilation: as many phases of each axis */
     int64_t ph, pw;                  /* of the walk; negative where an edge is never read */
     int64_t in_vectors, out_vectors; /* of a group's channels */
     int64_t in_tile, out_tile; /* elements from one transformed tile to the next, inputs and sums */
     int64_t in_point, out_point, weight_point; /* and from one point to the next */
     int64_t columns, panels;  /* output channels of a panel of weights; panels of a group */
-    int64_t tiles_h, tiles_w; /* of an image */
-    int64_t all_rows;         /* of tiles, of all images */
-    int64_t rows, width;      /* of a block, in tiles */
+    int64_t tiles_h, tiles_w; /* of a phase of an image */
+    int64_t all_rows;         /* of tiles, of all images and phases of their rows */
+    int64_t rows, width;      /* of a block, in tiles; of each phase so wide */
     int64_t row_blocks, w_blocks, blocks;
     /* Few blocks for many threads: these share each of the three steps of all blocks. */
     int is_shared;

@@ -9,9 +9,10 @@
 /* The longest vector. */
 static const _Alignas(64) float zeros[16];
 
-/* Rows of tiles [first, end), tiles [x0, x0 + width) of each, of a group. */
+/* Rows of tiles [first, end) of a group, of each phase the tiles [x0, x0 + width). */
 struct block {
     int64_t g, first, end, x0, width;
+    int64_t tiles; /* of a row, of all phases */
 };
 
 static struct block block_of(const struct winograd *w, int64_t number)
@@ -22,61 +23,95 @@ static struct block block_of(const struct winograd *w, int64_t number)
     b.g = number / w->row_blocks;
     b.end = cvp_min_i64(b.first + w->rows, w->all_rows);
     b.width = cvp_min_i64(w->width, w->tiles_w - b.x0);
+    b.tiles = b.width * w->dw;
     return b;
 }
 
-/* Where the image of a row of tiles begins; *h: the row of its first outputs. */
-static int64_t image_of(const struct winograd *w, const convop_conv_strides *at, int64_t row,
-                        int64_t *h)
+/* A row of tiles: where its image begins, the phase of its rows, the first of its outputs' rows as
+ * the phase counts them. */
+struct place {
+    int64_t image, phase, h;
+};
+
+static struct place place_of(const struct winograd *w, const convop_conv_strides *at, int64_t row)
 {
-    const int64_t image = row / w->tiles_h;
-    *h = row % w->tiles_h * WINOGRAD_OUT;
-    return image / w->p->id * at->n + image % w->p->id * at->d;
+    struct place p = {.h = row % w->tiles_h * WINOGRAD_OUT};
+    row /= w->tiles_h;
+    p.phase = row % w->dh;
+    row /= w->dh;
+    p.image = row / w->p->id * at->n + row % w->p->id * at->d;
+    return p;
 }
 
 /* ---- inputs -----------------------------------------------------------------------------------
  */
 
-/* The pixels of a row of tiles that lie in the image: [w0, w1) of the image, the first of them
- * `left` pixels into the row. */
+/* Pixels of an image row, from w0 on, `step` apart: the first is the phase's pixel `left` of `all`
+ * that a row of tiles reads. */
 struct span {
-    int64_t w0, left, n, all;
+    int64_t w0, step, left, n, all;
 };
 
-static struct span span_of(const struct winograd *w, const struct block *b)
+static struct span span_of(const struct winograd *w, const struct block *b, int64_t phase)
 {
-    const int64_t low = b->x0 * WINOGRAD_OUT - w->pw;
-    struct span s = {.all = b->width * WINOGRAD_OUT + 2};
+    const int64_t low = phase + b->x0 * WINOGRAD_OUT * w->dw - w->pw;
+    struct span s = {.step = w->dw, .all = b->width * WINOGRAD_OUT + 2};
+    s.left = low < 0 ? cvp_min_i64(s.all, cvp_ceil_div(-low, w->dw)) : 0;
+    s.w0 = low + s.left * w->dw;
+    if (s.w0 < w->in_w) s.n = cvp_min_i64(s.all - s.left, cvp_ceil_div(w->in_w - s.w0, w->dw));
+    return s;
+}
+
+/* What all phases read: pixels that follow each other. */
+static struct span span_of_all(const struct winograd *w, const struct block *b)
+{
+    const int64_t low = b->x0 * WINOGRAD_OUT * w->dw - w->pw;
+    struct span s = {.step = 1, .all = (b->width * WINOGRAD_OUT + 2) * w->dw};
     s.left = cvp_min_i64(s.all, cvp_max_i64(0, -low));
     s.w0 = low + s.left;
     s.n = cvp_max_i64(0, cvp_min_i64(s.all - s.left, w->in_w - s.w0));
     return s;
 }
 
-/* One vector of channels of a row of tiles, columns transformed. NC*: rows of pixels are turned
- * into `turned`, image row h at place h modulo six; *next is the first that is not there yet. */
-static void columns_of(const struct winograd *w, const struct span *s, const float *image,
-                       int64_t h, int channels, float *turned, int64_t *next, float *to)
+/* The image row of a phase's row i of inputs. */
+static int64_t input_row(const struct winograd *w, const struct place *p, int64_t i)
+{
+    return p->phase + (p->h + i) * w->dh - w->ph;
+}
+
+/* NC*: a vector of channels of the rows that are read, turned; the phase's row i at place i modulo
+ * six. *next is the first that is not there yet. */
+static void turn_rows(const struct winograd *w, const struct span *all, const float *image,
+                      const struct place *p, int channels, float *turned, int64_t *next)
+{
+    for (int64_t i = cvp_max_i64(p->h, *next); i < p->h + WINOGRAD_IN; i++) {
+        const int64_t row = input_row(w, p, i - p->h);
+        if (inside(row, w->in_h) && all->n > 0)
+            w->kernels->turn_in(turned + i % WINOGRAD_IN * all->all * w->kernels->lanes,
+                                image + row * w->in_at.h + all->w0, w->in_at.c, channels, all->n);
+    }
+    *next = p->h + WINOGRAD_IN;
+}
+
+/* One vector of channels of a phase of a row of tiles, columns transformed; from what was turned,
+ * in NC*. */
+static void columns_of(const struct winograd *w, const struct span *s, const struct span *all,
+                       const float *image, const struct place *p, int channels, const float *turned,
+                       float *to)
 {
     const struct cvp_winograd_kernels *k = w->kernels;
     const int64_t line = s->all * k->lanes;
     const float *from[WINOGRAD_IN];
     int64_t pixel[WINOGRAD_IN];
     for (int64_t i = 0; i < WINOGRAD_IN; i++) {
-        const int64_t row = h - w->ph + i;
+        const int64_t row = input_row(w, p, i);
         from[i] = zeros;
         pixel[i] = 0;
         if (!inside(row, w->in_h) || s->n == 0) continue;
-        from[i] = image + row * w->in_at.h + s->w0 * w->in_at.w;
-        pixel[i] = w->in_at.w;
-        if (w->p->channels_last) continue;
-        float *own = turned + row % WINOGRAD_IN * line;
-        if (row >= *next) {
-            k->turn_in(own, from[i], w->in_at.c, channels, s->n);
-            *next = row + 1;
-        }
-        from[i] = own;
-        pixel[i] = k->lanes;
+        pixel[i] = s->step * (w->p->channels_last ? w->in_at.w : k->lanes);
+        from[i] = w->p->channels_last
+                      ? image + row * w->in_at.h + s->w0 * w->in_at.w
+                      : turned + ((p->h + i) % WINOGRAD_IN * all->all + s->w0 - all->w0) * k->lanes;
     }
     k->columns_in(to + s->left * k->lanes, line, from, pixel, s->n,
                   w->p->channels_last ? channels : k->lanes);
@@ -93,20 +128,26 @@ void cvp_conv_winograd_transform_in(const struct winograd *w, int64_t number, in
 {
     int outer = cvp_stage_enter(CONVOP_STAGE_LOWERING);
     const struct block b = block_of(w, number);
-    const struct span s = span_of(w, &b);
-    const int64_t lanes = w->kernels->lanes, line = s.all * lanes;
-    float *turned = lines + WINOGRAD_IN * line;
+    const struct span all = span_of_all(w, &b);
+    const int64_t lanes = w->kernels->lanes;
     for (int64_t v = v0; v < v1; v++) {
         const int channels = (int)cvp_min_i64(lanes, w->in_c - v * lanes);
         const float *plane = in + (b.g * w->in_c + v * lanes) * w->in_at.c;
         int64_t next = 0;
         for (int64_t row = b.first; row < b.end; row++) {
-            int64_t h;
-            const float *image = plane + image_of(w, &w->in_at, row, &h);
-            if (h == 0) next = 0;
-            columns_of(w, &s, image, h, channels, turned, &next, lines);
-            w->kernels->rows_in(to + (row - b.first) * b.width * w->in_tile + v * lanes,
-                                w->in_point, w->in_tile, lines, line, b.width);
+            const struct place p = place_of(w, &w->in_at, row);
+            float *tiles = to + (row - b.first) * b.tiles * w->in_tile + v * lanes, *turned = NULL;
+            if (p.h == 0) next = 0;
+            if (!w->p->channels_last) {
+                turned = lines + WINOGRAD_IN * (b.width * WINOGRAD_OUT + 2) * lanes;
+                turn_rows(w, &all, plane + p.image, &p, channels, turned, &next);
+            }
+            for (int64_t phase = 0; phase < w->dw; phase++) {
+                const struct span s = span_of(w, &b, phase);
+                columns_of(w, &s, &all, plane + p.image, &p, channels, turned, lines);
+                w->kernels->rows_in(tiles + phase * b.width * w->in_tile, w->in_point, w->in_tile,
+                                    lines, s.all * lanes, b.width);
+            }
         }
     }
     cvp_stage_leave(outer);
@@ -115,28 +156,35 @@ void cvp_conv_winograd_transform_in(const struct winograd *w, int64_t number, in
 /* ---- outputs ----------------------------------------------------------------------------------
  */
 
-static void put(const struct winograd *w, const struct block *b, int64_t row, int64_t channel,
-                const float *bias, const float *columns, float *turned, float *out)
+/* A vector of channels of a row of tiles. NC*: the phases' pixels meet in turned rows. */
+static void put(const struct winograd *w, const struct block *b, const struct place *p,
+                int64_t channel, const float *sums, const float *bias, float *lines, float *out)
 {
     const struct cvp_winograd_kernels *k = w->kernels;
-    int64_t h;
+    const int64_t c = b->g * w->out_c + channel, line = b->width * WINOGRAD_OUT * k->lanes;
+    const int64_t w0 = b->x0 * WINOGRAD_OUT * w->dw, first = p->phase + p->h * w->dh;
     const int channels = (int)cvp_min_i64(k->lanes, w->out_c - channel);
-    const int64_t c = b->g * w->out_c + channel, w0 = b->x0 * WINOGRAD_OUT;
-    const int64_t line = b->width * WINOGRAD_OUT * k->lanes;
-    const int64_t pixels = cvp_min_i64(b->width * WINOGRAD_OUT, w->out_w - w0);
-    out += image_of(w, &w->out_at, row, &h) + c * w->out_at.c + w0 * w->out_at.w;
-    const int rows = (int)cvp_min_i64(WINOGRAD_OUT, w->out_h - h);
-    float *to[WINOGRAD_OUT];
-    for (int i = 0; i < WINOGRAD_OUT; i++)
-        to[i] = w->p->channels_last ? out + (h + i) * w->out_at.h : turned + i * line;
+    const int rows = (int)cvp_min_i64(WINOGRAD_OUT, cvp_ceil_div(w->out_h - first, w->dh));
+    if (first >= w->out_h) return;
+    float *turned = lines + WINOGRAD_IN * line, *to[WINOGRAD_OUT];
+    out += p->image + c * w->out_at.c + first * w->out_at.h + w0 * w->out_at.w;
     if (bias) bias += c;
-    if (w->p->channels_last) {
-        k->columns_out(to, rows, w->out_at.w, columns, line, pixels, bias, channels, w->p->add);
-        return;
+    for (int64_t phase = 0; phase < w->dw && w0 + phase < w->out_w; phase++) {
+        const int64_t pixels =
+            cvp_min_i64(b->width * WINOGRAD_OUT, cvp_ceil_div(w->out_w - w0 - phase, w->dw));
+        k->rows_out(lines, line, sums + phase * b->width * w->out_tile, w->out_point, w->out_tile,
+                    b->width);
+        for (int i = 0; i < WINOGRAD_OUT; i++)
+            to[i] = w->p->channels_last ? out + i * w->dh * w->out_at.h + phase * w->out_at.w
+                                        : turned + i * line * w->dw + phase * k->lanes;
+        k->columns_out(to, rows, w->dw * (w->p->channels_last ? w->out_at.w : k->lanes), lines,
+                       line, pixels, bias, channels, w->p->channels_last && w->p->add);
     }
-    k->columns_out(to, rows, k->lanes, columns, line, pixels, bias, channels, 0);
+    if (w->p->channels_last) return;
+    const int64_t pixels = cvp_min_i64(b->width * WINOGRAD_OUT * w->dw, w->out_w - w0);
     for (int i = 0; i < rows; i++)
-        k->turn_out(out + (h + i) * w->out_at.h, w->out_at.c, channels, pixels, to[i], w->p->add);
+        k->turn_out(out + i * w->dh * w->out_at.h, w->out_at.c, channels, pixels,
+                    turned + i * line * w->dw, w->p->add);
 }
 
 void cvp_conv_winograd_transform_out(const struct winograd *w, int64_t number, int64_t v0,
@@ -145,12 +193,12 @@ void cvp_conv_winograd_transform_out(const struct winograd *w, int64_t number, i
 {
     int outer = cvp_stage_enter(CONVOP_STAGE_LOWERING);
     const struct block b = block_of(w, number);
-    const int64_t lanes = w->kernels->lanes, line = b.width * WINOGRAD_OUT * lanes;
+    const int64_t lanes = w->kernels->lanes;
     for (int64_t v = v0; v < v1; v++)
         for (int64_t row = b.first; row < b.end; row++) {
-            const float *from = sums + (row - b.first) * b.width * w->out_tile + v * lanes;
-            w->kernels->rows_out(lines, line, from, w->out_point, w->out_tile, b.width);
-            put(w, &b, row, v * lanes, bias, lines, lines + WINOGRAD_IN * line, out);
+            const struct place p = place_of(w, &w->out_at, row);
+            put(w, &b, &p, v * lanes, sums + (row - b.first) * b.tiles * w->out_tile + v * lanes,
+                bias, lines, out);
         }
     cvp_stage_leave(outer);
 }
@@ -177,7 +225,7 @@ void cvp_conv_winograd_multiply(const struct winograd *w, int64_t number, int64_
                                             .b_row = w->columns,
                                             .c = sums + q * w->out_point + j * w->columns,
                                             .c_row = w->out_tile};
-            cvp_tile_run_rows(w->tile, &t, (b.end - b.first) * b.width,
+            cvp_tile_run_rows(w->tile, &t, (b.end - b.first) * b.tiles,
                               (int)cvp_min_i64(w->columns, vectors * lanes));
         }
     cvp_stage_leave(outer);

@@ -26,9 +26,11 @@ const struct cvp_winograd_kernels *cvp_winograd_kernels(enum cvp_isa isa)
 #define LEAST_SIZE     12
 
 /* A block's transformed inputs: a share of the second-level cache, between these. Weights that
- * exceed half of that cache come from beyond it for each block, so that these have more tiles. */
-#define LEAST_BLOCK ((int64_t)64 << 10)
-#define MOST_BLOCK  ((int64_t)256 << 10)
+ * exceed half of that cache come from beyond it for each block, so that these have more tiles: what
+ * is read of a block is then little beside them. */
+#define LEAST_BLOCK    ((int64_t)64 << 10)
+#define MOST_BLOCK     ((int64_t)256 << 10)
+#define STREAMED_TILES 112
 
 #define MOST_WIDTH 64 /* tiles: rows of their pixels stay near the first-level cache */
 
@@ -44,13 +46,15 @@ static const char *unfit(const struct winograd *w)
     const convop_conv_problem *p = w->p;
     if (p->dtype.bits != 32) return "computes in float32 alone";
     if (p->kh != 3 || p->kw != 3 || p->kd != 1) return "the kernel is not 3x3";
-    if (p->sh != 1 || p->sw != 1 || p->dh != 1 || p->dw != 1)
-        return "a stride or dilation is not 1";
+    if (p->sh != 1 || p->sw != 1) return "a stride is not 1";
     if (p->id != p->od || p->pd != 0) return "the depth is padded or strided";
     if (w->in_c < LEAST_CHANNELS || w->out_c < LEAST_CHANNELS)
         return "a group has fewer than 32 channels";
     if (w->out_h < LEAST_SIZE || w->out_w < LEAST_SIZE)
         return "the output image is smaller than 12x12";
+    if (w->dh > w->out_h || w->dw > w->out_w ||
+        w->dh * w->tiles_h * (w->dw * w->tiles_w) > w->out_h * w->out_w / 8)
+        return "the dilation leaves images that tiles do not fill";
     return NULL;
 }
 
@@ -60,11 +64,12 @@ static void cut(struct winograd *w)
     const int64_t bytes = cvp_max_i64(LEAST_BLOCK, cvp_min_i64(MOST_BLOCK, l2 / 8));
     const int is_streamed = w->in_c > l2 / 2 / point / w->out_c;
     const int64_t tiles =
-        cvp_max_i64(bytes / point / w->in_tile, (is_streamed ? 4 : 2) * w->tile->rows);
-    w->width = cvp_min_i64(cvp_min_i64(tiles, MOST_WIDTH), w->tiles_w);
+        cvp_max_i64(bytes / point / w->in_tile, is_streamed ? STREAMED_TILES : 2 * w->tile->rows);
+    w->width = cvp_max_i64(1, cvp_min_i64(tiles, MOST_WIDTH) / w->dw);
+    w->width = cvp_min_i64(w->width, w->tiles_w);
     w->w_blocks = cvp_ceil_div(w->tiles_w, w->width);
     w->width = cvp_ceil_div(w->tiles_w, w->w_blocks);
-    w->rows = cvp_max_i64(1, cvp_min_i64(tiles / w->width, w->all_rows));
+    w->rows = cvp_max_i64(1, cvp_min_i64(tiles / (w->width * w->dw), w->all_rows));
     w->row_blocks = cvp_ceil_div(w->all_rows, w->rows);
     w->rows = cvp_ceil_div(w->all_rows, w->row_blocks);
     w->blocks = w->p->g * w->row_blocks * w->w_blocks;
@@ -75,7 +80,8 @@ static void cut(struct winograd *w)
 static int measure(struct winograd *w)
 {
     int64_t channels, bytes, weights;
-    const int64_t tiles = w->rows * w->width, unit = WINOGRAD_POINTS * (int64_t)sizeof(float);
+    const int64_t tiles = w->rows * w->width * w->dw,
+                  unit = WINOGRAD_POINTS * (int64_t)sizeof(float);
     if (!cvp_add_i64(w->in_tile, w->out_tile, &channels) || !cvp_mul_i64(tiles + 1, unit, &bytes) ||
         !cvp_mul_i64(bytes, channels, &bytes) ||
         !cvp_mul_i64(w->p->g * w->panels, w->columns * unit, &weights) ||
@@ -87,9 +93,9 @@ static int measure(struct winograd *w)
     w->in_bytes = cvp_round_up((size_t)(w->in_point * unit), CVP_BUFFER_ALIGN);
     w->out_bytes = cvp_round_up((size_t)(w->out_point * unit), CVP_BUFFER_ALIGN);
     const size_t row = (size_t)((WINOGRAD_OUT * w->width + 2) * w->kernels->lanes);
-    /* Rows of columns transformed, and in NC* those of pixels turned. */
-    const size_t lines = w->p->channels_last ? WINOGRAD_IN : 2 * WINOGRAD_IN;
-    w->line_bytes = cvp_round_up(lines * row * sizeof(float), CVP_BUFFER_ALIGN);
+    /* Rows of columns transformed, and in NC* those of pixels turned, of all phases. */
+    const size_t lines = w->p->channels_last ? 1 : 1 + (size_t)w->dw;
+    w->line_bytes = cvp_round_up(WINOGRAD_IN * lines * row * sizeof(float), CVP_BUFFER_ALIGN);
     w->weight_bytes = cvp_round_up((size_t)(w->p->g * w->weight_point * unit), CVP_BUFFER_ALIGN);
     w->bias_bytes =
         w->p->bias ? cvp_round_up((size_t)w->p->oc * sizeof(float), CVP_BUFFER_ALIGN) : 0;
@@ -127,8 +133,12 @@ struct winograd cvp_conv_winograd_plan(const convop_conv_problem *p, char why[CO
                          .in_w = forward ? p->iw : p->ow,
                          .out_h = forward ? p->oh : p->ih,
                          .out_w = forward ? p->ow : p->iw,
-                         .ph = forward ? p->ph : p->kh - 1 - p->ph,
-                         .pw = forward ? p->pw : p->kw - 1 - p->pw};
+                         .dh = p->dh,
+                         .dw = p->dw,
+                         .ph = forward ? p->ph : (p->kh - 1) * p->dh - p->ph,
+                         .pw = forward ? p->pw : (p->kw - 1) * p->dw - p->pw};
+    w.tiles_h = cvp_ceil_div(cvp_ceil_div(w.out_h, w.dh), WINOGRAD_OUT);
+    w.tiles_w = cvp_ceil_div(cvp_ceil_div(w.out_w, w.dw), WINOGRAD_OUT);
     const char *reason = unfit(&w);
     if (reason) {
         if (why) snprintf(why, CONVOP_WHY_SIZE, "%s", reason);
@@ -140,9 +150,7 @@ struct winograd cvp_conv_winograd_plan(const convop_conv_problem *p, char why[CO
     w.out_tile = odd(w.out_c, w.kernels->lanes);
     w.columns = cvp_tile_columns(w.tile);
     w.panels = cvp_ceil_div(w.out_c, w.columns);
-    w.tiles_h = cvp_ceil_div(w.out_h, WINOGRAD_OUT);
-    w.tiles_w = cvp_ceil_div(w.out_w, WINOGRAD_OUT);
-    w.all_rows = p->mb * p->id * w.tiles_h;
+    w.all_rows = p->mb * p->id * w.dh * w.tiles_h;
     cut(&w);
     int fits = measure(&w);
     if (fits) {
