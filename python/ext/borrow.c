@@ -152,7 +152,9 @@ int cvp_py_borrow(PyObject *object, const char *name, int writable, struct cvp_p
 {
     struct cvp_py_type room;
     const struct cvp_py_type *type = cvp_py_type_of(object, &room);
-    *view = (struct cvp_py_view){0};
+    if (type->is_ndarray && cvp_py_ndarray_view(object, view)) return 0;
+    view->managed = NULL;
+    view->versioned = NULL;
     if (type->exchange ? borrow_exchange(type, object, name, writable, view)
                        : borrow_capsule(type, object, name, view))
         return -1;
@@ -166,6 +168,7 @@ int cvp_py_borrow(PyObject *object, const char *name, int writable, struct cvp_p
 
 void cvp_py_release(struct cvp_py_view *view)
 {
+    if (!view->versioned && !view->managed) return;
     /* Deleters may run Python code of the producer, which starts without an error. */
     PyObject *type, *value, *trace;
     int failing = PyErr_Occurred() != NULL;
@@ -173,5 +176,6 @@ void cvp_py_release(struct cvp_py_view *view)
     if (view->versioned && view->versioned->deleter) view->versioned->deleter(view->versioned);
     if (view->managed && view->managed->deleter) view->managed->deleter(view->managed);
     if (failing) PyErr_Restore(type, value, trace);
-    *view = (struct cvp_py_view){0};
+    view->managed = NULL;
+    view->versioned = NULL;
 }

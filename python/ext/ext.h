@@ -58,7 +58,8 @@ convop_shape cvp_py_shape_of(const DLTensor *tensor);
 struct cvp_py_type {
     PyTypeObject *type;
     const struct cvp_dlpack_exchange_api *exchange; /* NULL: by __dlpack__ */
-    PyObject *empty;                                /* numpy.empty for NumPy's arrays, else NULL */
+    PyObject *empty; /* numpy.empty for NumPy's arrays and what derives from them, else NULL */
+    int is_ndarray;  /* NumPy's own type, with an ABI that is known */
     int knows_grad;  /* the exchange API of PyTorch does not look at requires_grad */
     int unversioned; /* __dlpack__ knows no max_version */
 };
@@ -74,6 +75,7 @@ struct cvp_py_view {
     DLTensor tensor;
     DLManagedTensor *managed; /* to be given back, or NULL */
     struct DLManagedTensorVersioned *versioned;
+    int64_t shape[CONVOP_MAX_DIMS], strides[CONVOP_MAX_DIMS]; /* of a tensor without a producer */
 };
 
 /* Takes the tensor of an object that the caller keeps alive. @param name  in error texts
@@ -81,6 +83,15 @@ struct cvp_py_view {
 int cvp_py_borrow(PyObject *object, const char *name, int writable, struct cvp_py_view *view);
 /* Gives it back. A zeroed view is none. Keeps the Python error as it is. */
 void cvp_py_release(struct cvp_py_view *view);
+
+/* ---- numpy.c: NumPy's arrays without a call of Python ----------------------------------------
+ */
+
+int cvp_py_is_ndarray(PyTypeObject *type);
+/* Of an object whose type is_ndarray: 1, or 0 where it has to be asked by __dlpack__. */
+int cvp_py_ndarray_view(PyObject *object, struct cvp_py_view *view);
+/* A new array of the dtype of `like`, whose type is_ndarray; NULL with the error set. */
+PyObject *cvp_py_ndarray_new(PyObject *like, int ndim, const int64_t *shape);
 
 /* ---- stream.c: arrays on a GPU ----------------------------------------------------------------
  */

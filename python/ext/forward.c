@@ -121,7 +121,7 @@ static convop_status run(const convop_conv_params *p, const struct inputs *in, D
 static PyObject *compute(const struct cvp_py_arguments *a, convop_request request,
                          struct cvp_py_view *views)
 {
-    struct cvp_py_output output = {0};
+    struct cvp_py_output output;
     convop_conv_params p;
     convop_exec room;
     const convop_exec *exec;
@@ -131,7 +131,7 @@ static PyObject *compute(const struct cvp_py_arguments *a, convop_request reques
     const DLTensor *src = in.src;
     if (a->out && a->out == a->array[RESIDUAL] && request == CONVOP_REQ_WRITE)
         request = CONVOP_REQ_INPLACE;
-    int64_t shape[CONVOP_MAX_DIMS] = {0};
+    int64_t shape[CONVOP_MAX_DIMS];
     if (cvp_py_conv_params(a, in.weights, in.bias != NULL, &p) ||
         cvp_py_exec(a->array[0], src, &room, &exec))
         return NULL;
@@ -159,7 +159,7 @@ PyObject *cvp_py_convolve(const struct cvp_py_arguments *a, convop_request reque
         PyErr_SetString(cvp_py.invalid_error, "conv_forward(): request=\"add\" needs out");
         return NULL;
     }
-    struct cvp_py_view views[NUM_ARRAYS] = {0};
+    struct cvp_py_view views[NUM_ARRAYS]; /* of arrays that are not given, nothing */
     PyObject *result = NULL;
     int taken = 0;
     while (taken < NUM_ARRAYS &&
@@ -167,7 +167,8 @@ PyObject *cvp_py_convolve(const struct cvp_py_arguments *a, convop_request reque
             !cvp_py_borrow(a->array[taken], signature.arrays[taken], 0, &views[taken])))
         taken++;
     if (taken == NUM_ARRAYS) result = compute(a, request, views);
-    for (int i = 0; i < taken; i++) cvp_py_release(&views[i]);
+    for (int i = 0; i < taken; i++)
+        if (a->array[i]) cvp_py_release(&views[i]);
     return result;
 }
 

@@ -13,14 +13,26 @@ static size_t find(const char *name)
     return i;
 }
 
-int cvp_py_may_measure(const convop_conv_params *p)
+/* What the setting says: 1 and 0, or -1 where the operator's own wish counts. */
+static int read_policy(void)
 {
     static size_t autotune = SIZE_MAX;
     if (autotune == SIZE_MAX) autotune = find("autotune");
     convop_setting_info info = {.struct_size = sizeof info};
     if (convop_setting_at(autotune, &info) != CONVOP_OK || info.status != CONVOP_OK) return 1;
-    if (strcmp(info.value, "unset") == 0)
-        return p->cudnn_tune == CONVOP_TUNE_LIMITED_WORKSPACE ||
-               p->cudnn_tune == CONVOP_TUNE_FASTEST;
-    return strcmp(info.value, "0") != 0;
+    return strcmp(info.value, "unset") == 0 ? -1 : strcmp(info.value, "0") != 0;
+}
+
+int cvp_py_may_measure(const convop_conv_params *p)
+{
+    /* To read a setting takes a lock and prints; it is as it was until the count goes up. */
+    static uint64_t seen;
+    static int policy;
+    uint64_t now = convop_epoch();
+    if (now != seen) {
+        policy = read_policy();
+        seen = now;
+    }
+    if (policy >= 0) return policy;
+    return p->cudnn_tune == CONVOP_TUNE_LIMITED_WORKSPACE || p->cudnn_tune == CONVOP_TUNE_FASTEST;
 }

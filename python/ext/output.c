@@ -26,11 +26,13 @@ static PyObject *shape_tuple(int ndim, const int64_t *shape)
     return tuple;
 }
 
-static PyObject *new_numpy(PyObject *empty, PyObject *like, int ndim, const int64_t *shape)
+static PyObject *new_numpy(const struct cvp_py_type *type, PyObject *like, int ndim,
+                           const int64_t *shape)
 {
+    if (type->is_ndarray) return cvp_py_ndarray_new(like, ndim, shape);
     PyObject *args[] = {shape_tuple(ndim, shape), PyObject_GetAttr(like, cvp_py.dtype)};
     PyObject *array = NULL;
-    if (args[0] && args[1]) array = PyObject_VectorcallDict(empty, args, 2, NULL);
+    if (args[0] && args[1]) array = PyObject_VectorcallDict(type->empty, args, 2, NULL);
     Py_XDECREF(args[0]);
     Py_XDECREF(args[1]);
     return array;
@@ -52,7 +54,10 @@ static int new_by_exchange(const DLTensor *prototype, int ndim, struct cvp_py_ou
     wanted.strides = NULL;
     wanted.byte_offset = 0;
     wanted.data = NULL;
-    if (output->exchange->allocate(&wanted, &output->view.versioned, NULL, set_error) ||
+    /* On the CPU memory is memory, and convop's is there sooner: it is pooled. */
+    int on_cpu = wanted.device.device_type == kDLCPU;
+    if ((on_cpu ? convop_dlpack_allocate
+                : output->exchange->allocate)(&wanted, &output->view.versioned, NULL, set_error) ||
         !output->view.versioned) {
         output->view.versioned = NULL;
         if (!PyErr_Occurred()) set_error(NULL, NULL, NULL);
@@ -67,7 +72,10 @@ int cvp_py_output_begin(PyObject *given, const char *name, PyObject *like,
                         const DLDataType *dtype, struct cvp_py_output *output)
 {
     DLTensor wanted = *prototype;
-    *output = (struct cvp_py_output){0};
+    output->view.managed = NULL;
+    output->view.versioned = NULL;
+    output->object = output->like = NULL;
+    output->exchange = NULL;
     if (given) {
         if (cvp_py_borrow(given, name, 1, &output->view)) return -1;
         Py_INCREF(given);
@@ -82,7 +90,7 @@ int cvp_py_output_begin(PyObject *given, const char *name, PyObject *like,
     if (output->exchange) return new_by_exchange(&wanted, ndim, output);
     if (type->empty && wanted.dtype.code == prototype->dtype.code &&
         wanted.dtype.bits == prototype->dtype.bits) {
-        output->object = new_numpy(type->empty, like, ndim, shape);
+        output->object = new_numpy(type, like, ndim, shape);
     } else {
         output->object = new_other(like, &wanted, ndim, shape);
         output->like = like;

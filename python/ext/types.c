@@ -62,6 +62,7 @@ static void look_at(PyTypeObject *type, struct cvp_py_type *out)
         out->knows_grad = PyObject_HasAttr(object, cvp_py.requires_grad);
     else
         out->empty = find_numpy_empty(object);
+    out->is_ndarray = out->empty && cvp_py_is_ndarray(type);
 }
 
 const struct cvp_py_type *cvp_py_type_of(PyObject *object, struct cvp_py_type *room)

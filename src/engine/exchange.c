@@ -2,10 +2,51 @@
  * inputs. The rest of the table is about Python objects and lives where those are known. */
 #include "convop/array.h"
 
+#include <string.h>
+
+#include "src/common/alloc.h"
 #include "src/common/dlpack_abi.h"
 #include "src/common/status.h"
 #include "src/common/tensor.h"
-#include "src/engine/array.h"
+
+/* Elements of at most so many bytes lie behind the object, in one block with it: a host with tiny
+ * tensors makes many. */
+#define MOST_INSIDE 2048
+
+/* A tensor that belongs to its consumer alone, so that it needs no convop_array. */
+struct fresh {
+    _Alignas(CVP_BUFFER_ALIGN) struct DLManagedTensorVersioned seen;
+    int64_t shape[CONVOP_MAX_DIMS], strides[CONVOP_MAX_DIMS];
+    size_t inside, outside; /* bytes of the elements; one of them is 0 */
+    _Alignas(CVP_BUFFER_ALIGN) char elements[];
+};
+
+static void delete (struct DLManagedTensorVersioned *self)
+{
+    if (self == NULL) return;
+    struct fresh *fresh = self->manager_ctx;
+    if (fresh->outside > 0) cvp_buffer_free(NULL, self->dl_tensor.data, fresh->outside);
+    cvp_buffer_free(NULL, fresh, sizeof(*fresh) + fresh->inside);
+}
+
+/* Its memory; NULL where there is none. */
+static struct fresh *fresh_new(size_t bytes)
+{
+    size_t inside = bytes <= MOST_INSIDE ? bytes : 0;
+    struct fresh *fresh = cvp_buffer_alloc(NULL, sizeof(*fresh) + inside);
+    if (fresh == NULL) return NULL;
+    fresh->inside = inside;
+    fresh->outside = bytes - inside;
+    /* Of an empty tensor the pointer is NULL, as DLPack wants it. */
+    void *data = inside > 0 ? fresh->elements : NULL;
+    if (fresh->outside > 0) data = cvp_buffer_alloc(NULL, bytes);
+    if (data == NULL && bytes > 0) {
+        cvp_buffer_free(NULL, fresh, sizeof(*fresh));
+        return NULL;
+    }
+    fresh->seen.dl_tensor.data = data;
+    return fresh;
+}
 
 static convop_status allocate(const DLTensor *prototype, struct DLManagedTensorVersioned **out)
 {
@@ -21,14 +62,27 @@ static convop_status allocate(const DLTensor *prototype, struct DLManagedTensorV
         return convop_fail(CONVOP_E_DEVICE,
                            "%s: prototype is in pinned memory, of which convop allocates none",
                            function);
-    convop_array *array;
-    struct DLManagedTensorVersioned *made;
-    CVP_RETURN_IF_ERROR(cvp_array_alloc(function, NULL, &wanted, &array));
-    convop_status status = convop_to_dlpack_versioned(array, &made);
-    /* The export has a reference of its own. */
-    convop_array_release(&array);
-    if (status == CONVOP_OK) *out = made;
-    return status;
+    const size_t bytes = cvp_tensor_bytes(&wanted);
+    struct fresh *fresh = fresh_new(bytes);
+    if (fresh == NULL)
+        return convop_fail(CONVOP_E_NO_MEMORY, "%s: no memory for %zu bytes", function, bytes);
+    wanted.data = fresh->seen.dl_tensor.data;
+    wanted.device.device_id = 0; /* some consumers refuse any other */
+    if (wanted.ndim > 0) {
+        memcpy(fresh->shape, wanted.shape, (size_t)wanted.ndim * sizeof(fresh->shape[0]));
+        wanted.shape = fresh->shape;
+        cvp_tensor_strides(&wanted, fresh->strides);
+        wanted.strides = fresh->strides;
+    } else {
+        wanted.shape = NULL;
+    }
+    fresh->seen = (struct DLManagedTensorVersioned){
+        .version = {.major = CVP_DLPACK_MAJOR, .minor = CVP_DLPACK_MINOR},
+        .manager_ctx = fresh,
+        .deleter = delete,
+        .dl_tensor = wanted};
+    *out = &fresh->seen;
+    return CONVOP_OK;
 }
 
 static const char *python_name(convop_status status)

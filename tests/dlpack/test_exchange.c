@@ -43,28 +43,31 @@ static DLTensor prototype(int ndim, int64_t *shape)
                       .byte_offset = 1};
 }
 
+/* Its elements lie with it, or apart from it. */
 static void compact_aligned_writable(void **state)
 {
     (void)state;
-    int64_t shape[] = {2, 1, 3, 5};
-    DLTensor like = prototype(4, shape);
-    struct DLManagedTensorVersioned *made = NULL;
-    struct heard heard = {0};
-    uint64_t live = cvp_alloc_live();
-    assert_int_equal(table.allocate(&like, &made, &heard, hear), 0);
-    assert_int_equal(heard.calls, 0);
-    assert_int_equal(made->version.major, 1);
-    assert_int_equal(made->version.minor, 3);
-    assert_true(made->flags == 0);
-    const DLTensor *t = &made->dl_tensor;
-    assert_int_equal((uintptr_t)t->data % 64, 0);
-    assert_true(t->byte_offset == 0);
-    assert_ptr_not_equal(t->shape, shape);
-    assert_memory_equal(t->shape, shape, sizeof(shape));
-    assert_memory_equal(t->strides, ((int64_t[]){15, 15, 5, 1}), sizeof(shape));
-    memset(t->data, 0x77, 30 * sizeof(float));
-    made->deleter(made);
-    assert_int_equal(cvp_alloc_live(), live);
+    for (int64_t rows = 3; rows < 4000; rows *= 10) {
+        int64_t shape[] = {2, 1, rows, 5};
+        DLTensor like = prototype(4, shape);
+        struct DLManagedTensorVersioned *made = NULL;
+        struct heard heard = {0};
+        uint64_t live = cvp_alloc_live();
+        assert_int_equal(table.allocate(&like, &made, &heard, hear), 0);
+        assert_int_equal(heard.calls, 0);
+        assert_int_equal(made->version.major, 1);
+        assert_int_equal(made->version.minor, 3);
+        assert_true(made->flags == 0);
+        const DLTensor *t = &made->dl_tensor;
+        assert_int_equal((uintptr_t)t->data % 64, 0);
+        assert_true(t->byte_offset == 0);
+        assert_ptr_not_equal(t->shape, shape);
+        assert_memory_equal(t->shape, shape, sizeof(shape));
+        assert_memory_equal(t->strides, ((int64_t[]){5 * rows, 5 * rows, 5, 1}), sizeof(shape));
+        memset(t->data, 0x77, (size_t)(10 * rows) * sizeof(float));
+        made->deleter(made);
+        assert_int_equal(cvp_alloc_live(), live);
+    }
 }
 
 static void scalar_and_empty(void **state)
@@ -129,14 +132,13 @@ static void names_what_is_wrong(void **state)
     assert_non_null(strstr(heard.message, "out is NULL"));
 }
 
-static void no_memory(void **state)
+/* Of the first allocations each fails in turn; the next is not needed. */
+static void no_memory_of(int64_t rows, uint64_t allocations)
 {
-    (void)state;
-    int64_t shape[] = {2, 3};
+    int64_t shape[] = {rows, 3};
     DLTensor like = prototype(2, shape);
     struct DLManagedTensorVersioned *made = NULL;
-    /* The array, its buffer, the export. */
-    for (uint64_t n = 1; n <= 3; n++) {
+    for (uint64_t n = 1; n <= allocations; n++) {
         struct heard heard = {0};
         uint64_t live = cvp_alloc_live();
         cvp_alloc_fail_at(n);
@@ -146,10 +148,17 @@ static void no_memory(void **state)
         assert_string_equal(heard.kind, "MemoryError");
         assert_int_equal(cvp_alloc_live(), live);
     }
-    cvp_alloc_fail_at(4);
+    cvp_alloc_fail_at(allocations + 1);
     assert_int_equal(table.allocate(&like, &made, NULL, NULL), 0);
     cvp_alloc_fail_at(0);
     made->deleter(made);
+}
+
+static void no_memory(void **state)
+{
+    (void)state;
+    no_memory_of(2, 1);
+    no_memory_of(1000, 2); /* elements apart */
 }
 
 int main(void)

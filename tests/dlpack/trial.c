@@ -295,5 +295,5 @@ void trial_without_memory(const struct kind *k, int versioned)
         assert_int_equal(cvp_alloc_live(), live);
         if (!failed) break;
     }
-    assert_true(failures >= 4);
+    assert_true(failures >= 3); /* the import, an export, a tensor of its kind */
 }

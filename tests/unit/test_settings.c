@@ -154,6 +154,21 @@ static void call_with_a_bad_value_changes_nothing(void **state)
     assert_int_equal(convop_set(NULL, "1"), CONVOP_E_INVALID);
 }
 
+static void the_epoch_is_of_changes_alone(void **state)
+{
+    (void)state;
+    convop_setting_info info = {.struct_size = sizeof(info)};
+    uint64_t before = convop_epoch();
+    assert_int_equal(convop_setting_at(0, &info), CONVOP_OK);
+    assert_int_equal(convop_set("verbose", "loud"), CONVOP_E_INVALID);
+    assert_true(convop_epoch() == before);
+    assert_int_equal(convop_set("verbose", "0"), CONVOP_OK);
+    assert_true(convop_epoch() > before);
+    before = convop_epoch();
+    assert_int_equal(convop_set("verbose", NULL), CONVOP_OK);
+    assert_true(convop_epoch() > before);
+}
+
 static void choices_have_their_numbers(void **state)
 {
     (void)state;
@@ -276,6 +291,7 @@ int main(void)
         cmocka_unit_test(environment_that_does_not_parse_is_an_error),
         cmocka_unit_test(call_wins_until_taken_back),
         cmocka_unit_test(call_with_a_bad_value_changes_nothing),
+        cmocka_unit_test(the_epoch_is_of_changes_alone),
         cmocka_unit_test(choices_have_their_numbers),
         cmocka_unit_test(autotune_has_words),
         cmocka_unit_test(unknown_name_names_the_nearest),
