@@ -59,9 +59,8 @@ CONVOP_API convop_status convop_set(const char *name, const char *value);
  *  @return NOT_FOUND past the last one. Thread-safe. Since 0.1. */
 CONVOP_API convop_status convop_setting_at(size_t index, convop_setting_info *info);
 
-/** A count that goes up after a setting, a registered row or the tuning cache has changed: who
- * keeps what followed from them keeps the count of before with it. One atomic load. Thread-safe.
- *  Since 0.1. */
+/** A count that goes up after a setting, a registered row or the tuning cache has changed: keep it,
+ *  as it was before, with what followed from them. One atomic load. Thread-safe. Since 0.1. */
 CONVOP_API uint64_t convop_epoch(void);
 
 #ifdef __cplusplus
