@@ -26,16 +26,16 @@ test:
 	@JOBS=$(JOBS) scripts/test.sh
 
 test-long:
-	@scripts/setup.sh test
+	@scripts/setup.sh long
 	@JOBS=$(JOBS) scripts/test-long.sh
 
 clean:
-	@rm -rf build build-asan build-tsan build-clang
+	@rm -rf build build-asan build-tsan build-clang build-neon
 
 help:
 	@echo 'make            the library and the command, in build/'
 	@echo 'make demo       from nothing to a trained network, in build/demo/'
 	@echo 'make test       all tests: plain, with sanitizers, and a build with clang'
-	@echo 'make test-long  the random tests with 20 times the cases, the code of all kernels'
+	@echo 'make test-long  the random tests with 20 times the cases, the code of all kernels, ARM'
 	@echo 'make clean      removes build/ and the other build folders'
 	@echo 'JOBS=N          N jobs at a time (now $(JOBS))'

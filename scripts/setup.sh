@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs the Debian packages that building (`setup.sh build`), the demo (`setup.sh demo`) or building
-# and testing (`setup.sh test`) needs, and of those only what is missing: with everything there it asks
-# nothing of the network. Can be run again.
+# Installs the Debian packages that building (`setup.sh build`), the demo (`setup.sh demo`), testing
+# (`setup.sh test`) or the long tests (`setup.sh long`) need, and of those only what is missing: with
+# everything there it asks nothing of the network. Can be run again.
 set -eu
 
 # What each is for: the compiler and its C library, meson and ninja, pkg-config; Python with its headers
@@ -15,14 +15,16 @@ build) ;;
 demo) # TurboJPEG and libpng (record files of images), venv (the digits, the plot).
     packages="$packages libturbojpeg0-dev libpng-dev python3-venv"
     ;;
-test) # The second compiler with its sanitizers, C++ for the headers, nm and readelf, setarch,
+test | long) # The second compiler with its sanitizers, C++ for the headers, nm and readelf, setarch,
     # jansson (the cases), cmake (programs that find the library by it), TurboJPEG and libpng (record
     # files of images; the library needs neither).
     packages="$packages g++ clang libclang-rt-14-dev clang-format binutils util-linux
         libjansson-dev cmake libturbojpeg0-dev libpng-dev python3-venv"
+    # The compiler for 64-bit ARM and what runs its programs.
+    [ "$1" = test ] || packages="$packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
     ;;
 *)
-    echo "usage: scripts/setup.sh [build|demo|test]" >&2
+    echo "usage: scripts/setup.sh [build|demo|test|long]" >&2
     exit 2
     ;;
 esac

@@ -194,12 +194,14 @@ static int print_choices(void)
     return 0;
 }
 
-/* Output of a fresh process: what it printed and logged. */
+/* Output of a fresh process: what it printed and logged. In a cross build meson names what runs it.
+ */
 static void run_child(const char *environment, char *text, size_t size)
 {
     char command[1024];
-    snprintf(command, sizeof command, "CONVOP_CACHE_DIR=none %s '%s' print-choices 2>&1",
-             environment, self);
+    snprintf(command, sizeof command,
+             "CONVOP_CACHE_DIR=none %s $MESON_EXE_WRAPPER '%s' print-choices 2>&1", environment,
+             self);
     FILE *f = popen(command, "r");
     assert_non_null(f);
     size_t n = fread(text, 1, size - 1, f);

@@ -58,7 +58,6 @@ PROBE_KERNELS(vector16, 16, )
 #if defined(__x86_64__)
 PROBE_KERNELS(vector32, 32, __attribute__((target("avx2,fma"))))
 PROBE_KERNELS(vector64, 64, __attribute__((target("avx512f,fma"))))
-#endif
 
 /* 1 if the setting `isa` keeps the library from instructions above these. */
 static int is_capped_at(const char *isa)
@@ -68,6 +67,7 @@ static int is_capped_at(const char *isa)
         if (strcmp(info.name, "isa") == 0) return strcmp(info.value, isa) == 0;
     return 0;
 }
+#endif
 
 const struct probe_kernels *probe_kernels(void)
 {
