@@ -26,6 +26,18 @@ void cvp_gpu_describe_software(const struct cvp_gpu *gpu, struct cvp_text *text)
     cvp_text_add(text, ";driver=%d;cudnn=%zu", gpu->driver, cudnn ? cudnn->version() : (size_t)0);
 }
 
+/* Two transfers a clock. Not every driver says. */
+static double bandwidth_of(const struct cvp_driver *d, int device)
+{
+    int khz = 0, bits = 0;
+    if (d->device_attribute(&khz, CVP_CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, device) !=
+            CVP_CUDA_SUCCESS ||
+        d->device_attribute(&bits, CVP_CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, device) !=
+            CVP_CUDA_SUCCESS)
+        return 0;
+    return 2.0 * khz * bits / 8;
+}
+
 static unsigned ask(const struct cvp_driver *d, struct cvp_gpu *g)
 {
     const struct {
@@ -42,6 +54,7 @@ static unsigned ask(const struct cvp_driver *d, struct cvp_gpu *g)
     if (result == CVP_CUDA_SUCCESS) result = d->device_memory(&g->memory, g->device);
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0] && result == CVP_CUDA_SUCCESS; i++)
         result = d->device_attribute(wanted[i].value, wanted[i].attribute, g->device);
+    if (result == CVP_CUDA_SUCCESS) g->bandwidth = bandwidth_of(d, g->device);
     cvp_gpu_set_key(g);
     return result;
 }
@@ -51,10 +64,6 @@ static void look(void)
     const char *why;
     const struct cvp_driver *d = cvp_driver_get(&why);
     int all = 0;
-    if (!d) {
-        snprintf(reason, sizeof reason, "%s", why);
-        return;
-    }
     unsigned result = d->device_count(&all);
     for (; result == CVP_CUDA_SUCCESS && count < all && count < CVP_MAX_GPUS; count++) {
         gpus[count].ordinal = count;
@@ -70,9 +79,10 @@ static void look(void)
 
 int cvp_gpu_count(const char **why)
 {
-    /* A forked child has the parent's answer, and no driver. */
+    /* A child that was forked while another thread looked has no driver, and asks `once` nothing.
+     */
+    if (!cvp_driver_get(why)) return 0;
     pthread_once(&once, look);
-    if (count > 0 && !cvp_driver_get(why)) return 0;
     *why = reason;
     return count;
 }

@@ -15,6 +15,7 @@ struct cvp_gpu {
     int processors;   /* streaming multiprocessors */
     int driver;       /* CUDA version of its driver: 13000 */
     size_t memory;    /* bytes */
+    double bandwidth; /* of memory: bytes a millisecond; 0: not known */
     char key[160];    /* for the tuning cache: what decides about speed */
     void *properties; /* cuDNN's, of one that is not here */
 };

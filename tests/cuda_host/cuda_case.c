@@ -7,6 +7,7 @@
 #include "src/operator/convolution/convolution.h"
 
 long cuda_case_launches[CVP_CUDA_KERNELS];
+int cuda_case_tile;
 
 /* src, weights, bias, dst of a direction, gradients in their places. */
 static void tensors_of(struct conv_case *c, convop_conv_direction direction, struct box *boxes[4])
@@ -80,7 +81,9 @@ int cuda_case_run(struct conv_case *c, const struct cvp_cuda_way *way,
     convop_conv_problem p = cuda_case_problem(c, direction);
     p.activation = activation, p.residual = residual != NULL;
     struct box *const out = conv_case_output(c, (int)direction);
-    const size_t bytes = way->workspace(&p), size = cvp_cuda_sum_size(&p);
+    int tiles[CVP_CUDA_MOST_TILES];
+    const int count = way->tiles(&p, tiles), tile = tiles[cuda_case_tile % count];
+    const size_t bytes = way->workspace(&p, tile), size = cvp_cuda_sum_size(&p);
     void *const workspace = malloc(bytes + size);
     memset(workspace, 0xff, bytes + size);
     cuda_host_forget();
@@ -98,7 +101,7 @@ int cuda_case_run(struct conv_case *c, const struct cvp_cuda_way *way,
     for (int64_t i = 0; i < way->steps(&p) && !bad; i++) {
         struct cvp_cuda_step s;
         const char *error;
-        way->step(&p, &t, i, &s);
+        way->step(&p, tile, &t, i, &s);
         cuda_case_launches[s.kernel]++;
         if (cuda_host_launch(cvp_cuda_kernel_name(s.kernel), s.grid, s.threads, s.shared, &s.args,
                              &error)) {

@@ -20,6 +20,9 @@ int cuda_case_run(struct conv_case *c, const struct cvp_cuda_way *way,
 int cuda_case_is_right(struct conv_case *c, const struct cvp_cuda_way *way,
                        convop_conv_direction direction, const struct conv_expected *e);
 
+/* Which of the problem's cuts into blocks runs, counted around. */
+extern int cuda_case_tile;
+
 /* How often a kernel was launched. */
 extern long cuda_case_launches[CVP_CUDA_KERNELS];
 

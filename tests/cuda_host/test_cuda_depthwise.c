@@ -15,6 +15,12 @@
 
 static const int types[] = {BOX_F32, BOX_F16, BOX_BF16, BOX_F64};
 
+/* In CI; make test-long runs more of each kind. */
+static int is_short(void)
+{
+    return test_scaled(1) == 1;
+}
+
 static int is_right(struct conv_case *c, unsigned directions)
 {
     struct conv_expected e;
@@ -47,10 +53,11 @@ static void grid(void **state)
     cuda_host_options.order = CUDA_HOST_FORWARD;
     for (int k = 0; k < 32; k++)
         for (int n = 0; n < 5; n++) {
+            cuda_case_tile = (k / 4 + n) % CVP_CUDA_MOST_TILES;
             struct conv_size s = {.axes = 1 + (k & 1),
                                   .channels_last = (k + n) % 2,
                                   .type = types[(k / 2 + n) % 3],
-                                  .mb = 2,
+                                  .mb = k & 16 && is_short() ? 1 : 2,
                                   .ic = channels[n],
                                   .oc = channels[n],
                                   .g = channels[n],
@@ -91,7 +98,11 @@ static void layers(void **state)
                                   .s = all[n].s,
                                   .p = all[n].k / 2,
                                   .i = all[n].i};
-            bad += !size_is_right(&s, 7);
+            /* Each layer in another cut; in the long form in all of them. */
+            for (int tile = 0; tile < (is_short() ? 1 : CVP_CUDA_MOST_TILES); tile++) {
+                cuda_case_tile = i / 2 + tile;
+                bad += !size_is_right(&s, 7);
+            }
         }
     assert_int_equal(bad, 0);
 }
@@ -140,6 +151,7 @@ static void random_sizes(void **state)
         conv_case_create_tensors(&c, &r, 0);
         cuda_host_options.order = (enum cuda_host_order)(i % 3);
         cuda_host_options.seed = c.seed;
+        cuda_case_tile = (int)(c.seed / 32 % CVP_CUDA_MOST_TILES);
         if (!is_right(&c, 15)) {
             printf("repeat: CONVOP_SEED=%llu\n", (unsigned long long)c.seed);
             bad++;

@@ -25,6 +25,7 @@ static void random_cases(void **state)
         conv_case_expect(&c, &e);
         cuda_host_options.order = (enum cuda_host_order)(i % 3);
         cuda_host_options.seed = first + (uint64_t)i;
+        cuda_case_tile = (int)(i / 3);
         int good = 1;
         /* What has been added to cannot be added to again. */
         for (convop_conv_direction d = CONVOP_FWD; d <= CONVOP_BWD_W; d++) {

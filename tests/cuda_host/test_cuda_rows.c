@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <limits.h>
 
 #include "convop/convop.h"
 #include "src/cuda/context.h"
@@ -166,22 +167,136 @@ static void rule(void **state)
     }
 }
 
+/* A thread less is faster here, and depthwise kernels are. */
+static double time_of(const char *kernel, unsigned threads)
+{
+    return strncmp(kernel, "cvp_dw", 6) == 0 ? 0.001 * threads : 9;
+}
+
+static unsigned least_threads, most_threads;
+
+static int launch(const char *kernel, const unsigned grid[3], unsigned threads, size_t shared,
+                  const void *args, const char **error)
+{
+    if (threads < least_threads) least_threads = threads;
+    if (threads > most_threads) most_threads = threads;
+    return cuda_host_launch(kernel, grid, threads, shared, args, error);
+}
+
+static const struct standin_kernels kernels = {cuda_host_args_size, launch, &cuda_host_translate};
+
+/* Runs forward; the threads of the blocks that it launched. */
+static unsigned threads_of_forward(struct conv_case *c)
+{
+    struct conv_expected e;
+    struct moved m;
+    conv_case_expect(c, &e);
+    move(c, &m);
+    least_threads = UINT_MAX, most_threads = 0;
+    assert_int_equal(conv_case_forward(c, NULL), CONVOP_OK);
+    move_back(c, &m);
+    assert_true(conv_case_matches(c, &e, 0));
+    conv_expected_free(&e);
+    assert_true(most_threads > 0);
+    return most_threads;
+}
+
+/* Cuts compete by measurement; the winner is kept, and is what runs. */
+static void cuts_compete(void **state)
+{
+    (void)state;
+    static const struct conv_size size = {2, 0, BOX_F32, 1, 32, 32, 32, 28, 3, 1, 1, 1};
+    struct conv_case c;
+    convop_tune_listing *listing = NULL;
+    conv_case_fixed(&c, &size, 1, 1);
+    standin->launches_take(time_of);
+    assert_int_equal(convop_set("tune_budget", "60000"), CONVOP_OK);
+    const unsigned before = threads_of_forward(&c);
+    c.params.cudnn_tune = CONVOP_TUNE_LIMITED_WORKSPACE;
+    (void)threads_of_forward(&c);
+    assert_true(least_threads < before);
+    const unsigned won = least_threads;
+    assert_int_equal(convop_tune_list(NULL, &listing), CONVOP_OK);
+    assert_int_equal(convop_tune_listing_count(listing), 1);
+    const convop_tune_record *r = convop_tune_listing_at(listing, 0);
+    assert_string_equal(r->impl, "depthwise");
+    assert_memory_equal(r->plan, "tile=", 5);
+    convop_tune_listing_destroy(&listing);
+    (void)convop_trim(); /* forgets the plan: the cache is asked */
+    assert_int_equal(threads_of_forward(&c), won);
+    standin->launches_take(NULL);
+    assert_int_equal(convop_tune_forget(NULL, NULL), CONVOP_OK);
+    conv_case_destroy(&c);
+}
+
+static long launches(void)
+{
+    return standin->calls("cuLaunchKernel");
+}
+
+/* As cuDNN asks of addresses. */
+static void make_aligned(struct conv_case *c, const struct conv_size *size)
+{
+    struct rng r = {1};
+    conv_case_fixed(c, size, 1, 1);
+    conv_case_destroy(c);
+    c->aligned = 1;
+    conv_case_create_tensors(c, &r, 0);
+}
+
+/* The first plan has 72 KiB of workspace, the next one 8 KiB, convop's own row none. */
+static void without_memory_smaller_plans_run_and_then_the_own_row(void **state)
+{
+    (void)state;
+    static const struct conv_size size = {2, 0, BOX_F32, 2, 8, 8, 1, 6, 3, 1, 1, 1};
+    static const struct {
+        size_t left;
+        int executions, launches;
+    } steps[] = {{1 << 20, 1, 0}, {16 << 10, 1, 0}, {1 << 10, 0, 1}};
+    standin->engines_need(8 << 10);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        struct conv_case c;
+        struct conv_expected e;
+        struct moved m;
+        size_t available, total;
+        make_aligned(&c, &size);
+        conv_case_expect(&c, &e);
+        (void)convop_trim();
+        move(&c, &m);
+        assert_int_equal(m.scope.driver->mem_info(&available, &total), 0);
+        standin->limit_memory(0, total - available + steps[i].left);
+        const long launched = launches(), executed = standin->calls("cudnnBackendExecute");
+        const convop_status status = conv_case_forward(&c, NULL);
+        standin->limit_memory(0, total);
+        assert_int_equal(status, CONVOP_OK);
+        assert_int_equal(standin->calls("cudnnBackendExecute") - executed, steps[i].executions);
+        assert_int_equal(launches() - launched, steps[i].launches);
+        move_back(&c, &m);
+        assert_true(conv_case_matches(&c, &e, 0));
+        conv_expected_free(&e);
+        conv_case_destroy(&c);
+    }
+    standin->engines_need(0);
+}
+
 int main(void)
 {
-    static const struct standin_kernels kernels = {cuda_host_args_size, cuda_host_launch,
-                                                   &cuda_host_translate};
     const char *why;
     if (!cvp_cuda_has_kernels(&why)) {
         printf("skipped: %s\n", why);
         return 77;
     }
+    setenv("CONVOP_CACHE_DIR", "none", 1);
     standin = standin_open();
     standin->set_kernels(&kernels);
+    standin->plan_here(1);
     /* What is loaded once for a context stays, and the context with it. */
     static const enum standin_kind kept[] = {STANDIN_MODULE,  STANDIN_FUNCTION, STANDIN_PRIMARY,
                                              STANDIN_CONTEXT, STANDIN_HANDLE,   STANDIN_DESCRIPTOR};
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) standin->keeps(kept[i]);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_cases), cmocka_unit_test(rule),
-                                       cmocka_unit_test(a_context_in_the_place_of_another)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_cases), cmocka_unit_test(rule), cmocka_unit_test(cuts_compete),
+        cmocka_unit_test(without_memory_smaller_plans_run_and_then_the_own_row),
+        cmocka_unit_test(a_context_in_the_place_of_another)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,5 +119,7 @@ const struct standin standin_control = {
     .plan_here = standin_plan_here,
     .has_real_cudnn = standin_has_real_cudnn,
     .engine_takes = standin_engine_takes,
+    .engines_need = standin_engines_need,
+    .launches_take = standin_launches_take,
     .set_kernels = standin_set_kernels,
 };

@@ -80,6 +80,10 @@ struct standin {
     int (*has_real_cudnn)(void);
     /* What executing a plan of an engine takes; 1 ms unless told. */
     void (*engine_takes)(int engine, double ms);
+    /* More workspace of each engine of the planner here: bytes. */
+    void (*engines_need)(size_t bytes);
+    /* What a launch takes, by its kernel and threads; NULL: 0.1 ms. */
+    void (*launches_take)(double (*ms)(const char *kernel, unsigned threads));
     void (*set_kernels)(const struct standin_kernels *kernels);
 };
 

@@ -167,6 +167,8 @@ void standin_capture_implicit(const struct CUstream_st *stream);
 void standin_set_kernels(const struct standin_kernels *kernels);
 void standin_plan_here(int yes);
 int standin_has_real_cudnn(void);
+void standin_engines_need(size_t bytes);
+void standin_launches_take(double (*ms)(const char *kernel, unsigned threads));
 void standin_engine_takes(int engine, double ms);
 
 /* ---- what the library exports ---------------------------------------------------------------- */

@@ -15,7 +15,7 @@
 #include "tests/support/expect.h"
 
 #define MOST_CALLS  2000
-#define FIRST_CALLS 80 /* of a process, until handles and properties are there */
+#define FIRST_CALLS 90 /* of a process, until handles and properties are there */
 
 static struct test_gpu gpu;
 

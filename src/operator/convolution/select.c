@@ -38,7 +38,7 @@ size_t cvp_conv_workspace_limit(const convop_conv_params *params, enum cvp_autot
 static int is_light(const convop_conv_problem *p, const convop_conv_impl *row)
 {
     const int light_us = cvp_setting_int_or(CVP_SETTING_LIGHT_WORK, 0);
-    if (p->threads == 1 || light_us == 0) return 0;
+    if (p->threads == 1 || light_us == 0 || cvp_conv_is_on_gpu(p)) return 0;
     convop_conv_problem alone = *p;
     alone.threads = 1;
     const double ms = cvp_conv_estimate(row, &alone);

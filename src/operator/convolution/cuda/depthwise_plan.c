@@ -1,6 +1,6 @@
 /* Launches of the depthwise kernels: the ones of a fixed window where the problem is of their kind,
  * else the direct ones, which take any. */
-#include "src/operator/convolution/cuda/depthwise_plan.h"
+#include "src/operator/convolution/cuda/depthwise_cost.h"
 
 #include <stdio.h>
 
@@ -15,7 +15,7 @@ int cvp_dw_is_depthwise(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 }
 
 /* A fixed window: 2-D, square, 3 or 5 wide, stride 1 or 2. */
-static int is_fixed(const convop_conv_problem *p)
+static int is_fixed(const convop_conv_problem *p, int tile)
 {
     const int64_t most = CVP_CUDA_MAX_X;
     if (p->kd != 1 || p->id != 1 || p->od != 1 || p->kh != p->kw || (p->kw != 3 && p->kw != 5))
@@ -28,8 +28,7 @@ static int is_fixed(const convop_conv_problem *p)
     if (p->ih * p->iw > most / 8 || p->oh * p->ow > most / 8 || p->mb * p->ic > most / 8) return 0;
     if (p->channels_last && p->ic % cvp_dw_last_channels(p)) return 0;
     /* Blocks and tiles too. */
-    const struct cvp_dw_cut c =
-        p->direction == CONVOP_BWD_W ? cvp_dw_filter_cut(p) : cvp_dw_data_cut(p);
+    const struct cvp_dw_cut c = cvp_dw_cut_of(p, tile);
     return p->mb * p->ic <= most / ((int64_t)c.row_tiles * c.column_tiles);
 }
 
@@ -49,9 +48,10 @@ static int addresses_fit(const convop_conv_problem *p, const struct cvp_cuda_ope
     return is_aligned(in, unit) && is_aligned(filter ? t->dst : t->out, unit);
 }
 
-enum cvp_dw_form cvp_dw_form(const convop_conv_problem *p, const struct cvp_cuda_operands *t)
+enum cvp_dw_form cvp_dw_form(const convop_conv_problem *p, int tile,
+                             const struct cvp_cuda_operands *t)
 {
-    if (!is_fixed(p) || (t && !addresses_fit(p, t))) return CVP_DW_DIRECT;
+    if (!is_fixed(p, tile) || (t && !addresses_fit(p, t))) return CVP_DW_DIRECT;
     return p->channels_last ? CVP_DW_LAST : CVP_DW_FIRST;
 }
 
@@ -155,12 +155,12 @@ static void direct_filter_step(const convop_conv_problem *p, const struct cvp_cu
 /* ---- the ways
  * ------------------------------------------------------------------------------------ */
 
-static int64_t parts_of(const convop_conv_problem *p, const struct cvp_cuda_operands *t)
+static int64_t parts_of(const convop_conv_problem *p, int tile, const struct cvp_cuda_operands *t)
 {
     int64_t part_pixels;
-    if (p->direction == CONVOP_BWD_B || cvp_dw_form(p, t) == CVP_DW_DIRECT)
+    if (p->direction == CONVOP_BWD_B || cvp_dw_form(p, tile, t) == CVP_DW_DIRECT)
         return direct_parts(p, &part_pixels);
-    return cvp_dw_filter_cut(p).parts;
+    return cvp_dw_cut_of(p, tile).parts;
 }
 
 static int is_filter(const convop_conv_problem *p)
@@ -168,12 +168,12 @@ static int is_filter(const convop_conv_problem *p)
     return p->direction == CONVOP_BWD_W || p->direction == CONVOP_BWD_B;
 }
 
-static size_t workspace(const convop_conv_problem *p)
+static size_t workspace(const convop_conv_problem *p, int tile)
 {
     if (!is_filter(p)) return 0;
     int64_t part_pixels, parts = direct_parts(p, &part_pixels);
-    if (p->direction == CONVOP_BWD_W && is_fixed(p))
-        parts = cvp_max_i64(parts, cvp_dw_filter_cut(p).parts);
+    if (p->direction == CONVOP_BWD_W && is_fixed(p, tile))
+        parts = cvp_max_i64(parts, cvp_dw_cut_of(p, tile).parts);
     return cvp_cuda_parts_bytes(p, parts);
 }
 
@@ -187,9 +187,9 @@ static int fits(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
         snprintf(why, CONVOP_WHY_SIZE, "it takes more blocks than a launch has");
         return 0;
     }
-    if (workspace(p) > p->workspace_limit) {
+    if (workspace(p, 0) > p->workspace_limit) {
         snprintf(why, CONVOP_WHY_SIZE, "it needs %zu bytes of workspace, allowed are %zu",
-                 workspace(p), p->workspace_limit);
+                 workspace(p, 0), p->workspace_limit);
         return 0;
     }
     return 1;
@@ -205,17 +205,24 @@ static int64_t steps(const convop_conv_problem *p)
     return is_filter(p) ? 2 : 1;
 }
 
-static void step(const convop_conv_problem *p, const struct cvp_cuda_operands *t, int64_t i,
-                 struct cvp_cuda_step *s)
+static void step(const convop_conv_problem *p, int tile, const struct cvp_cuda_operands *t,
+                 int64_t i, struct cvp_cuda_step *s)
 {
-    const int fixed = p->direction != CONVOP_BWD_B && cvp_dw_form(p, t) != CVP_DW_DIRECT;
+    const int fixed = p->direction != CONVOP_BWD_B && cvp_dw_form(p, tile, t) != CVP_DW_DIRECT;
     if (i == 1)
-        cvp_cuda_reduce_step(p, t, parts_of(p, t), s);
-    else if (is_filter(p))
-        (fixed ? cvp_dw_filter_step : direct_filter_step)(p, t, s);
+        cvp_cuda_reduce_step(p, t, parts_of(p, tile, t), s);
+    else if (!fixed)
+        (is_filter(p) ? direct_filter_step : direct_step)(p, t, s);
     else
-        (fixed ? cvp_dw_data_step : direct_step)(p, t, s);
+        (is_filter(p) ? cvp_dw_filter_step : cvp_dw_data_step)(p, tile, t, s);
 }
 
-const struct cvp_cuda_way cvp_cuda_depthwise = {takes, workspace, steps, step};
-const struct cvp_cuda_way cvp_cuda_bias = {fits, workspace, steps, step};
+static int one_tile(const convop_conv_problem *p, int tiles[CVP_CUDA_MOST_TILES])
+{
+    (void)p;
+    tiles[0] = 0;
+    return 1;
+}
+
+const struct cvp_cuda_way cvp_cuda_depthwise = {takes, cvp_dw_tiles, workspace, steps, step};
+const struct cvp_cuda_way cvp_cuda_bias = {fits, one_tile, workspace, steps, step};

@@ -9,8 +9,12 @@ enum cvp_dw_form { CVP_DW_DIRECT, CVP_DW_FIRST, CVP_DW_LAST };
 
 int cvp_dw_is_depthwise(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE]);
 
+/* Ways to cut a problem. */
+#define CVP_DW_TILES 4
+
 /* The kind of kernel that runs; t NULL: with addresses that suit all. */
-enum cvp_dw_form cvp_dw_form(const convop_conv_problem *p, const struct cvp_cuda_operands *t);
+enum cvp_dw_form cvp_dw_form(const convop_conv_problem *p, int tile,
+                             const struct cvp_cuda_operands *t);
 
 /* Channels of a thread in N*C (kernels/depthwise_last.cuh). */
 static inline int cvp_dw_last_channels(const convop_conv_problem *p)
@@ -27,13 +31,12 @@ struct cvp_dw_cut {
     unsigned threads, shared;
 };
 
-struct cvp_dw_cut cvp_dw_data_cut(const convop_conv_problem *p);
-struct cvp_dw_cut cvp_dw_filter_cut(const convop_conv_problem *p);
+struct cvp_dw_cut cvp_dw_cut_of(const convop_conv_problem *p, int tile);
 
 /* The launches; where cvp_dw_form is not CVP_DW_DIRECT. */
-void cvp_dw_data_step(const convop_conv_problem *p, const struct cvp_cuda_operands *t,
+void cvp_dw_data_step(const convop_conv_problem *p, int tile, const struct cvp_cuda_operands *t,
                       struct cvp_cuda_step *s);
-void cvp_dw_filter_step(const convop_conv_problem *p, const struct cvp_cuda_operands *t,
+void cvp_dw_filter_step(const convop_conv_problem *p, int tile, const struct cvp_cuda_operands *t,
                         struct cvp_cuda_step *s);
 
 #endif

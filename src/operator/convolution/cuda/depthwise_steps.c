@@ -18,11 +18,11 @@ static enum cvp_cuda_kernel kernel_of(const convop_conv_problem *p)
     return (enum cvp_cuda_kernel)(layout + at * TYPES + (int)cvp_cuda_type(p));
 }
 
-void cvp_dw_data_step(const convop_conv_problem *p, const struct cvp_cuda_operands *t,
+void cvp_dw_data_step(const convop_conv_problem *p, int tile, const struct cvp_cuda_operands *t,
                       struct cvp_cuda_step *s)
 {
     const int back = p->direction == CONVOP_BWD_D, pairs = back && p->sw == 2;
-    const struct cvp_dw_cut c = cvp_dw_data_cut(p);
+    const struct cvp_dw_cut c = cvp_dw_cut_of(p, tile);
     /* With pairs, the first input of a unit is the window's, see kernels/march.cuh. */
     const int64_t pairs_first = -((p->kw - 1 - p->kw / 2) / 2);
     const int64_t first_h = pairs ? pairs_first : back ? p->ph - (p->kh - 1) : -p->ph;
@@ -55,10 +55,10 @@ void cvp_dw_data_step(const convop_conv_problem *p, const struct cvp_cuda_operan
                                             .column_tiles = c.column_tiles}};
 }
 
-void cvp_dw_filter_step(const convop_conv_problem *p, const struct cvp_cuda_operands *t,
+void cvp_dw_filter_step(const convop_conv_problem *p, int tile, const struct cvp_cuda_operands *t,
                         struct cvp_cuda_step *s)
 {
-    const struct cvp_dw_cut c = cvp_dw_filter_cut(p);
+    const struct cvp_dw_cut c = cvp_dw_cut_of(p, tile);
     const int64_t channels = p->channels_last ? p->ic / cvp_dw_last_channels(p) : p->ic;
     *s = (struct cvp_cuda_step){
         .kernel = kernel_of(p),

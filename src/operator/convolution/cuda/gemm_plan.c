@@ -46,7 +46,8 @@ struct cut {
     int64_t rows, depth, tile, row_tiles, column_tiles, parts, part_depth;
 };
 
-static struct cut cut_for(const convop_conv_problem *p, const struct stencil *w)
+/* Tile 1 is the one that is not taken at first. */
+static struct cut cut_for(const convop_conv_problem *p, int tile, const struct stencil *w)
 {
     const int64_t pixels = p->mb * w->d.count * w->h.count * w->w.count;
     const int64_t taps = w->d.taps * w->h.taps * w->w.taps * image_channels(p);
@@ -56,8 +57,9 @@ static struct cut cut_for(const convop_conv_problem *p, const struct stencil *w)
     c.row_tiles = cvp_ceil_div(c.rows, LARGE);
     c.column_tiles = cvp_ceil_div(columns, LARGE);
     const int64_t blocks = c.row_tiles * c.column_tiles * p->g;
-    if (p->dtype.bits == 64 || columns <= SMALL || c.rows <= SMALL ||
-        (!is_filter(p) && blocks < ENOUGH_BLOCKS / 4)) {
+    const int is_small =
+        columns <= SMALL || c.rows <= SMALL || (!is_filter(p) && blocks < ENOUGH_BLOCKS / 4);
+    if (p->dtype.bits == 64 || is_small != tile) {
         c.tile = SMALL;
         c.row_tiles = cvp_ceil_div(c.rows, SMALL);
         c.column_tiles = cvp_ceil_div(columns, SMALL);
@@ -83,27 +85,41 @@ static struct stencil walk_of(const convop_conv_problem *p, int64_t phase)
     return cvp_conv_stencil(&forward, 0, p->dense);
 }
 
-static size_t workspace(const convop_conv_problem *p)
+static size_t workspace(const convop_conv_problem *p, int tile)
 {
     if (!is_filter(p)) return 0;
     const struct stencil w = walk_of(p, 0);
-    return cvp_cuda_parts_bytes(p, cut_for(p, &w).parts);
+    return cvp_cuda_parts_bytes(p, cut_for(p, tile, &w).parts);
+}
+
+/* 1 if launches can have the blocks. */
+static int has_room(const convop_conv_problem *p, int tile)
+{
+    const struct stencil w = walk_of(p, 0);
+    const struct cut c = cut_for(p, tile, &w);
+    return c.row_tiles <= CVP_CUDA_MAX_X && c.column_tiles <= CVP_CUDA_MAX_YZ &&
+           p->g * c.parts <= CVP_CUDA_MAX_YZ;
+}
+
+static int tiles(const convop_conv_problem *p, int numbers[CVP_CUDA_MOST_TILES])
+{
+    numbers[0] = 0;
+    numbers[1] = 1;
+    return p->dtype.bits != 64 && has_room(p, 1) && workspace(p, 1) <= p->workspace_limit ? 2 : 1;
 }
 
 static int takes(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
     if (!cvp_cuda_sizes_fit(p, why)) return 0;
     const struct stencil w = walk_of(p, 0);
-    const struct cut c = cut_for(p, &w);
-    if (c.row_tiles > CVP_CUDA_MAX_X || w.w.count > MOST_PIXELS || w.w.in_size > MOST_PIXELS ||
-        c.column_tiles > CVP_CUDA_MAX_YZ || p->g * c.parts > CVP_CUDA_MAX_YZ ||
+    if (!has_room(p, 0) || w.w.count > MOST_PIXELS || w.w.in_size > MOST_PIXELS ||
         cvp_conv_taps(p) > INT32_MAX) {
         snprintf(why, CONVOP_WHY_SIZE, "it takes more blocks than a launch has");
         return 0;
     }
-    if (workspace(p) > p->workspace_limit) {
+    if (workspace(p, 0) > p->workspace_limit) {
         snprintf(why, CONVOP_WHY_SIZE, "it needs %zu bytes of workspace, allowed are %zu",
-                 workspace(p), p->workspace_limit);
+                 workspace(p, 0), p->workspace_limit);
         return 0;
     }
     return 1;
@@ -222,11 +238,11 @@ static unsigned shared_bytes(const convop_conv_problem *p, int64_t tile)
     return (unsigned)(slices + ((size_t)tile + 2 * AHEAD) * PLACE_BYTES);
 }
 
-static void step(const convop_conv_problem *p, const struct cvp_cuda_operands *t, int64_t i,
-                 struct cvp_cuda_step *s)
+static void step(const convop_conv_problem *p, int tile, const struct cvp_cuda_operands *t,
+                 int64_t i, struct cvp_cuda_step *s)
 {
     const struct stencil w = walk_of(p, is_filter(p) ? 0 : i);
-    const struct cut c = cut_for(p, &w);
+    const struct cut c = cut_for(p, tile, &w);
     if (is_filter(p) && i == 1) {
         cvp_cuda_reduce_step(p, t, c.parts, s);
         return;
@@ -250,4 +266,4 @@ static void step(const convop_conv_problem *p, const struct cvp_cuda_operands *t
     choose_loads(p, &w, a);
 }
 
-const struct cvp_cuda_way cvp_cuda_gemm = {takes, workspace, steps, step};
+const struct cvp_cuda_way cvp_cuda_gemm = {takes, tiles, workspace, steps, step};

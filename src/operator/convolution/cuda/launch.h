@@ -44,14 +44,22 @@ struct cvp_cuda_operands {
     void *out, *workspace;
 };
 
-/* A way to compute a direction in some launches. `step` writes number i of `steps`; all are pure.
- * The workspace must be enough for any addresses. */
+/* Ways to cut a problem into blocks have numbers, `tile` below; 0 is taken until something was
+ * measured. */
+#define CVP_CUDA_MOST_TILES 4
+
+/* A way to compute a direction in some launches; all functions are pure. */
 struct cvp_cuda_way {
     int (*takes)(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE]);
-    size_t (*workspace)(const convop_conv_problem *p);
+    /* Numbers of those that differ and fit the workspace limit, the most promising first; how many.
+     */
+    int (*tiles)(const convop_conv_problem *p, int tiles[CVP_CUDA_MOST_TILES]);
+    /* Enough for any addresses. */
+    size_t (*workspace)(const convop_conv_problem *p, int tile);
     int64_t (*steps)(const convop_conv_problem *p);
-    void (*step)(const convop_conv_problem *p, const struct cvp_cuda_operands *t, int64_t i,
-                 struct cvp_cuda_step *s);
+    /* Number i of `steps`. */
+    void (*step)(const convop_conv_problem *p, int tile, const struct cvp_cuda_operands *t,
+                 int64_t i, struct cvp_cuda_step *s);
 };
 
 extern const struct cvp_cuda_way cvp_cuda_depthwise; /* CONVOP_FWD, BWD_D, BWD_W */
