@@ -83,8 +83,17 @@ void standin_keeps(enum standin_kind kind)
     live[kind].stays = 1;
 }
 
+/* What convop keeps for its process is no misuse of a program that cannot call standin.keeps. */
+static void keep_what_convop_keeps(void)
+{
+    static const enum standin_kind kept[] = {STANDIN_CONTEXT, STANDIN_PRIMARY, STANDIN_HANDLE,
+                                             STANDIN_MODULE, STANDIN_DESCRIPTOR};
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) live[kept[i]].stays = 1;
+}
+
 void standin_check_leaks(void)
 {
+    if (getenv("STANDIN_OF_A_PROGRAM")) keep_what_convop_keeps();
     for (int kind = 0; kind < STANDIN_KINDS; kind++)
         if (live[kind].count > 0 && !live[kind].stays && kind != STANDIN_FUNCTION)
             standin_misuse("exit", "left are %zu of: %s", live[kind].count,

@@ -175,6 +175,18 @@ class Explain(Cache):
         row, = [r for r in self.explain("--dir=FWD_D", DENSE)[0]["rows"] if r["name"] == "depthwise"]
         self.assertIn("num_group", row["why_not"])
 
+    def test_parameters_that_remove_rows(self):
+        case, = self.explain("--depthwise-conv-off", "--dir=FWD_D", DEPTHWISE)
+        row, = [r for r in case["rows"] if r["name"] == "depthwise"]
+        self.assertIn("depthwise_conv_off", row["why_not"])
+        self.assertNotEqual(case["chosen"], "depthwise")
+
+    def test_a_gpu_that_is_not_here(self):
+        done = convop("explain", "--gpu=1", DENSE, CONVOP_CUDA_LIBRARY="none")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('cuda:1, which is not here: the setting cuda_library is "none"', done.stdout)
+        self.assertIn("want the number of a GPU", self.bad(2, "explain", "--gpu=x", DENSE))
+
     def test_text(self):
         text = self.ok("explain", "--dir=FWD_D,BWD_W", DENSE)
         self.assertRegex(text, r"(?m)\Adense one  FWD_D  f32  nchw\n  ROW +ESTIMATE ms +WORKSPACE\n")

@@ -2,6 +2,7 @@
  * would run, and why that one. */
 #include <argp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "convop/tune.h"
@@ -9,28 +10,40 @@
 #include "tools/json.h"
 #include "tools/tune/cases.h"
 
-enum { KEY_MEASURE = 512, KEY_JSON };
+enum { KEY_MEASURE = 512, KEY_JSON, KEY_GPU, KEY_DEPTHWISE_OFF, KEY_CUDNN_OFF };
 
 static const struct argp_option options[] = {
     {"measure", KEY_MEASURE, NULL, 0, "Measure the rows as well; the cache is left as it is", 0},
+    {"gpu", KEY_GPU, "NUMBER", OPTION_ARG_OPTIONAL, "For tensors on that GPU, 0 without a number",
+     0},
+    {"depthwise-conv-off", KEY_DEPTHWISE_OFF, NULL, 0, "With the parameter depthwise_conv_off", 0},
+    {"cudnn-off", KEY_CUDNN_OFF, NULL, 0, "With the parameter cudnn_off", 0},
     {"json", KEY_JSON, NULL, 0, "Write one JSON object a line", 0},
     {0},
 };
 
 struct explaining {
     struct problem_list problems;
-    int measure, json;
+    int measure, json, depthwise_off, cudnn_off;
+    DLDevice device;
     size_t shown, refused;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct explaining *e = state->input;
-    (void)arg;
+    char *end = NULL;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &e->problems; return 0;
     case KEY_MEASURE: e->measure = 1; return 0;
     case KEY_JSON: e->json = 1; return 0;
+    case KEY_DEPTHWISE_OFF: e->depthwise_off = 1; return 0;
+    case KEY_CUDNN_OFF: e->cudnn_off = 1; return 0;
+    case KEY_GPU:
+        e->device = (DLDevice){kDLCUDA, arg ? (int)strtol(arg, &end, 10) : 0};
+        if (arg && (end == arg || *end || e->device.device_id < 0))
+            argp_error(state, "--gpu=%s: want the number of a GPU", arg);
+        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -47,6 +60,7 @@ static const struct argp argp = {
            "Examples:\n"
            "  convop explain g32mb1ic32ih112oc32kh3ph1\n"
            "  convop explain --measure --dir=FWD_D,BWD_D,BWD_W mb1ic64ih56oc64kh3ph1\n"
+           "  convop explain --gpu --cudnn-off --dt=f16 g32mb1ic32ih112oc32kh3ph1\n"
            "  CONVOP_ISA=avx2 convop explain --json --dt=f64 mb1ic3ih224oc32kh3sh2ph1\n\n"
            "Exit status: 1 if a problem is refused or no row computes it, 2 for wrong usage.",
 };
@@ -61,7 +75,11 @@ struct rows {
 
 static convop_status ask(const struct explaining *e, struct tune_case *c, struct rows *rows)
 {
-    const struct query *q = &c->query;
+    struct query *q = &c->query;
+    DLTensor *const tensors[] = {&q->src, &q->weights, &q->dst};
+    for (int i = 0; i < 3; i++) tensors[i]->device = e->device;
+    q->params.depthwise_conv_off = e->depthwise_off;
+    q->params.cudnn_off = e->cudnn_off;
     rows->count = TUNE_MAX_ROWS;
     convop_status status =
         convop_conv_explain(&q->params, library_direction(c->direction), &q->src, &q->weights,
@@ -209,7 +227,7 @@ static int visit(struct tune_case *c, void *user)
 
 int cli_explain(int argc, char **argv)
 {
-    struct explaining e = {.measure = 0};
+    struct explaining e = {.device = {kDLCPU, 0}};
     problems_init(&e.problems);
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &e);
     int status = cli_check_settings();
