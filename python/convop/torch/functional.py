@@ -4,8 +4,8 @@ import torch
 import convop
 from convop.torch import compute, errors
 from convop.torch.autograd import Convolution, TransformedConvolution
-from convop.torch.dispatch import (autocast_dtype, has_fallback, is_differentiated,
-                                   must_dispatch, transforms_are_active)
+from convop.torch.dispatch import (any_autocast_is_enabled, autocast_dtype, has_fallback,
+                                   is_differentiated, must_dispatch, transforms_are_active)
 from convop.torch.geometry import resolve
 from convop.torch.library import convolution
 
@@ -27,9 +27,10 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
 def convolve(axes, input, weight, bias, stride, padding, dilation, groups):
     """All of them: brings the arguments into one form, then takes the shortest way."""
-    dtype = autocast_dtype(input)
-    if dtype is not None:
-        input, weight, bias = (_cast(tensor, dtype) for tensor in (input, weight, bias))
+    if any_autocast_is_enabled():
+        dtype = autocast_dtype(input)
+        if dtype is not None:
+            input, weight, bias = (_cast(tensor, dtype) for tensor in (input, weight, bias))
     geometry = resolve(axes, weight, stride, padding, dilation, groups)
     dims = input.dim()
     if dims == axes + 1:

@@ -14,12 +14,15 @@ _TO_FIRST = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
 def _is_channels_last(tensor, stride):
     """PyTorch's rule (suggest_memory_format): strides grow from the channels over the last axis to
     the first, and where sizes of 1 leave both formats open the plain one counts."""
-    shape, least = tensor.shape, 0
-    for axis in (1, *range(len(stride) - 1, 1, -1), 0):
-        if shape[axis] == 0 or stride[axis] < least or (axis == 0 and least == stride[1]):
+    shape, channels = tensor.shape, stride[1]
+    if channels == 0 or 0 in shape:
+        return False
+    least = channels * shape[1]
+    for axis in range(len(stride) - 1, 1, -1):
+        if stride[axis] < least:
             return False
-        least = stride[axis] * max(shape[axis], 1)
-    return stride[1] != 0
+        least = stride[axis] * shape[axis]
+    return least != channels and least <= stride[0]
 
 
 def computes_channels_last(input, weight):

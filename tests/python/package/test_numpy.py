@@ -96,6 +96,18 @@ def test_memory_of_others_is_asked_for_its_device():
         same(np.frombuffer(owner, "f4"))
 
 
+def test_the_library_is_given_the_address():
+    """It names the address of an array that it refuses, here for lying between elements."""
+    x, w = np.zeros(65, "i1")[1:].view("f4").reshape(1, 1, 4, 4), np.ones((1, 1, 3, 3), "f4")
+    large = np.ones((1, 1, 6, 6), "f4")
+    for array in (x, x.view(Derived)):
+        for call in (lambda: convop.conv_forward(array, w), lambda: relu(array),
+                     lambda: convop.prepare("Convolution", w)(array),
+                     lambda: convop.conv_forward(large, w, out=array)):
+            with pytest.raises(convop.InvalidError, match=f"data {x.ctypes.data:#x}"):
+                call()
+
+
 def test_new_arrays_are_plain_ones():
     x, w = np.ones((1, 1, 4, 4), "f4", order="F"), np.ones((1, 1, 3, 3), "f4")
     for y in (convop.conv_forward(x, w), convop.prepare("Convolution", w)(x), relu(x)):

@@ -1,5 +1,6 @@
 """Tensors of all kinds: memory formats, views, empty batches, and which of them want a gradient."""
 import itertools
+import resource
 import unittest
 
 import torch
@@ -41,6 +42,16 @@ class MemoryFormats(Case):
                     else:  # PyTorch's own kernel in 3-D, for float64, knows the plain one alone
                         wanted = max(of_input, of_weight, key=FORMATS[5].index)
                         self.assertTrue(ours.is_contiguous(memory_format=wanted))
+
+    def test_the_library_is_given_the_address(self):
+        """It names the address of a tensor that it refuses, here for lying between elements."""
+        x = torch.frombuffer(bytearray(65), dtype=torch.float32, offset=1, count=16).reshape(1, 1, 4, 4)
+        w = torch.ones(1, 1, 3, 3)
+        for call in (lambda: convop.conv_forward(x, w), lambda: ct.conv2d(x, w),
+                     lambda: convop.prepare("Convolution", w)(x),
+                     lambda: convop.conv_forward(torch.ones(1, 1, 6, 6), w, out=x)):
+            with self.assertRaisesRegex(convop.InvalidError, f"data {x.data_ptr():#x}"):
+                call()
 
     def test_channels_last_is_not_copied(self):
         """The image that convop reads is the very memory of the tensor."""
@@ -206,6 +217,32 @@ class Arguments(Case):
         tensors = [t.cuda() for t in (torch.randn(1, 2, 4, 4), torch.randn(3, 2, 3, 3))]
         with self.assertRaises(RuntimeError):
             ct.conv2d(*tensors)
+
+
+class Results(unittest.TestCase):
+    """Their memory is convop's, and they are PyTorch's."""
+
+    def test_memory_lives_as_long_as_its_views(self):
+        x, w = torch.arange(16.).reshape(1, 1, 4, 4), torch.full((1, 1, 1, 1), 2.)
+        for size in (1, 64):  # the elements lie with the object, or apart from it
+            y = convop.conv_forward(x.expand(size, 1, 4, 4), w)
+            self.assertEqual((type(y), y.data_ptr() % 64), (torch.Tensor, 0))
+            view, expected = y[0, 0], (2 * x)[0, 0]
+            del y
+            for _ in range(100):
+                convop.conv_forward(x.expand(size, 1, 4, 4), 3 * w)
+            self.assertTrue(torch.equal(view, expected))
+            view += 1
+            self.assertTrue(torch.equal(view, expected + 1))
+
+    def test_memory_is_given_back(self):
+        x, w = torch.ones(1, 1, 512, 512), torch.ones(1, 1, 1, 1)
+        convop.conv_forward(x, w)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for _ in range(500):
+            convop.conv_forward(x, w)
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        self.assertLess(grown, 50 * 1024)  # kB; the results take ten times as much
 
 
 if __name__ == "__main__":
