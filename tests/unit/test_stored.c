@@ -103,6 +103,38 @@ static void rounding(void **state)
     }
 }
 
+/* Small integers, which every type holds, of strides that have code of their own and that have
+ * none. */
+static void loading(void **state)
+{
+    (void)state;
+    struct rng r = {test_seed(34)};
+    enum { MOST = 70 };
+    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_isa_best(); isa++)
+        for (int64_t t = test_scaled(1000); t > 0; t--) {
+            const enum cvp_stored_type type =
+                (enum cvp_stored_type)rng_int(&r, 0, CVP_STORED_COUNT - 1);
+            const struct cvp_stored *k = cvp_stored(type, (enum cvp_isa)isa);
+            const int64_t n = rng_int(&r, 0, MOST), step = rng_int(&r, 1, 4);
+            const int64_t room = n > 0 ? (n - 1) * step + 1 : 0;
+            const int is_double = type == CVP_STORED_F64;
+            const size_t number = is_double ? 8 : 4;
+            struct guard from = guard_create((size_t)room * (size_t)k->size, 1);
+            struct guard to = guard_create((size_t)n * number, 1);
+            double wide[4 * MOST];
+            float narrow[4 * MOST];
+            for (int64_t i = 0; i < room; i++)
+                narrow[i] = (float)(wide[i] = (double)rng_int(&r, -128, 128));
+            k->store(from.data, 0, 1, is_double ? (void *)wide : (void *)narrow, 0, 1, room, 0);
+            k->load(to.data, from.data, step, n);
+            for (int64_t i = 0; i < n; i++)
+                assert_true(wide[i * step] ==
+                            (is_double ? ((double *)to.data)[i] : (double)((float *)to.data)[i]));
+            guard_destroy(&from);
+            guard_destroy(&to);
+        }
+}
+
 /* What a row of `rows` holds lies where packing the numbers themselves puts it. */
 static void panels(void **state)
 {
@@ -172,10 +204,8 @@ static void gathering(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_element),
-        cmocka_unit_test(rounding),
-        cmocka_unit_test(panels),
-        cmocka_unit_test(gathering),
+        cmocka_unit_test(every_element), cmocka_unit_test(rounding),  cmocka_unit_test(loading),
+        cmocka_unit_test(panels),        cmocka_unit_test(gathering),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

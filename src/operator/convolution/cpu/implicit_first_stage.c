@@ -36,21 +36,32 @@ void cvp_conv_implicit_first_fill_table(const struct implicit_first *f,
                 }
 }
 
-/* The pixels of a row that are staged: `pitch` in each of the stride's phases, low_w + place. What
- * is outside of the row, or of no row, is 0. */
-static void stage_row(const struct implicit_first *f, const char *row, int64_t low_w, char *to)
+/* Rows low_h + i of a plane, or of none, and of each its pixels low_w + k: those that a stride
+ * keeps together, every step_h-th row and every step_w-th pixel, lie side by side, `pitch` of a
+ * row. What is outside of the plane is 0. Rows are read in their order, for the sake of
+ * prefetching. */
+static void stage_plane(const struct implicit_first *f, const char *plane, int64_t low_h,
+                        int64_t low_w, char *to)
 {
-    for (int64_t phase = 0; phase < f->step_w; phase++) {
-        const int64_t at = low_w + phase;
-        int64_t begin, end;
-        window_inside(at, f->step_w, f->in_w, f->pitch, &begin, &end);
-        if (!row || end < begin) end = begin = cvp_min_i64(begin, f->pitch);
-        memset(to, 0, (size_t)(begin * f->size));
-        if (begin < end)
-            f->stored->load(to + begin * f->size, row + (at + begin * f->step_w) * f->stored->size,
-                            f->step_w, end - begin);
-        memset(to + end * f->size, 0, (size_t)((f->pitch - end) * f->size));
-        to += f->staged_rows * f->pitch * f->size;
+    const int64_t line = f->pitch * f->size, phase = f->staged_rows * line;
+    for (int64_t phase_w = 0; phase_w < f->step_w; phase_w++, to += phase) {
+        const int64_t w = low_w + phase_w;
+        int64_t begin, end, phase_h = 0, row = 0;
+        window_inside(w, f->step_w, f->in_w, f->pitch, &begin, &end);
+        const size_t left = (size_t)(begin * f->size), right = (size_t)((f->pitch - end) * f->size);
+        for (int64_t h = low_h; row < f->staged_rows; h++) {
+            char *own = to + phase_h * f->step_w * phase + row * line;
+            if (plane && inside(h, f->in_h) && begin < end) {
+                if (left) memset(own, 0, left);
+                f->stored->load(own + left,
+                                plane + (h * f->in_w + w + begin * f->step_w) * f->stored->size,
+                                f->step_w, end - begin);
+                if (right) memset(own + end * f->size, 0, right);
+            } else {
+                memset(own, 0, (size_t)line);
+            }
+            if (++phase_h == f->step_h) phase_h = 0, row++;
+        }
     }
 }
 
@@ -61,23 +72,14 @@ void cvp_conv_implicit_first_stage(const struct implicit_first *f,
     const struct stencil *s = &b->s;
     const int64_t low_h = b->h0 * f->step_h + stencil_low(&s->h);
     const int64_t low_w = b->w0 * f->step_w + stencil_low(&s->w);
+    const int64_t plane = f->step_h * f->step_w * f->staged_rows * f->pitch * f->size;
     for (int64_t jd = 0; jd < s->d.taps; jd++) {
         const int64_t d = b->td * s->d.in_step + s->d.at_first + jd * s->d.at_step;
-        const int64_t depth = inside(d, s->d.in_size) ? d * f->in_h * f->in_w : -1;
         for (int64_t c = c0; c < c1; c++) {
-            const char *plane = in + ((b->n * f->in_all + b->g * f->in_c + c) * f->in_plane +
-                                      cvp_max_i64(depth, 0)) *
-                                         f->stored->size;
-            const int64_t first =
-                (jd * f->chunk + c - c0) * f->step_h * f->step_w * f->staged_rows * f->pitch;
-            for (int64_t i = 0; i < f->step_h * f->staged_rows; i++) {
-                const int64_t h = low_h + i;
-                const char *row =
-                    depth >= 0 && inside(h, f->in_h) ? plane + h * f->in_w * f->stored->size : NULL;
-                const int64_t at =
-                    first + (i % f->step_h * f->step_w * f->staged_rows + i / f->step_h) * f->pitch;
-                stage_row(f, row, low_w, b->staged + at * f->size);
-            }
+            const int64_t at =
+                (b->n * f->in_all + b->g * f->in_c + c) * f->in_plane + d * f->in_h * f->in_w;
+            stage_plane(f, inside(d, s->d.in_size) ? in + at * f->stored->size : NULL, low_h, low_w,
+                        b->staged + (jd * f->chunk + c - c0) * plane);
         }
     }
 }

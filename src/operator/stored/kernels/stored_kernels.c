@@ -8,29 +8,56 @@
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
+#if CVP_VECTOR_BYTES == 64
+#define EVEN_SINGLES(a, b)                                                                         \
+    __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define EVEN_ODD_SINGLES(a, b)                                                                     \
+    __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31)
+#define EVEN_DOUBLES(a, b)     __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define EVEN_ODD_DOUBLES(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 9, 11, 13, 15)
+#elif CVP_VECTOR_BYTES == 32
+#define EVEN_SINGLES(a, b)     __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define EVEN_ODD_SINGLES(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 9, 11, 13, 15)
+#define EVEN_DOUBLES(a, b)     __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define EVEN_ODD_DOUBLES(a, b) __builtin_shufflevector(a, b, 0, 2, 5, 7)
+#else
+#define EVEN_SINGLES(a, b)     __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define EVEN_ODD_SINGLES(a, b) __builtin_shufflevector(a, b, 0, 2, 5, 7)
+#define EVEN_DOUBLES(a, b)     __builtin_shufflevector(a, b, 0, 2)
+#define EVEN_ODD_DOUBLES(a, b) __builtin_shufflevector(a, b, 0, 3)
+#endif
+
 #define WIDEN(v)  (v)
 #define NARROW(v) (v)
 #define GET(x)    (x)
 #define SET(x)    (x)
 
-#define STORED  float
-#define NUMBER  float
-#define LANES   CVP_HALF_LANES
-#define NAME(x) PASTE(x, f32)
+#define STORED   float
+#define NUMBER   float
+#define LANES    CVP_HALF_LANES
+#define EVEN     EVEN_SINGLES
+#define EVEN_ODD EVEN_ODD_SINGLES
+#define NAME(x)  PASTE(x, f32)
 #include "src/operator/stored/kernels/stored_lines.h"
 #undef STORED
 #undef NUMBER
 #undef LANES
+#undef EVEN
+#undef EVEN_ODD
 #undef NAME
 
-#define STORED  double
-#define NUMBER  double
-#define LANES   (CVP_HALF_LANES / 2)
-#define NAME(x) PASTE(x, f64)
+#define STORED   double
+#define NUMBER   double
+#define LANES    (CVP_HALF_LANES / 2)
+#define EVEN     EVEN_DOUBLES
+#define EVEN_ODD EVEN_ODD_DOUBLES
+#define NAME(x)  PASTE(x, f64)
 #include "src/operator/stored/kernels/stored_lines.h"
 #undef STORED
 #undef NUMBER
 #undef LANES
+#undef EVEN
+#undef EVEN_ODD
 #undef NAME
 
 #undef WIDEN
@@ -38,9 +65,11 @@
 #undef GET
 #undef SET
 
-#define STORED uint16_t
-#define NUMBER float
-#define LANES  CVP_HALF_LANES
+#define STORED   uint16_t
+#define NUMBER   float
+#define LANES    CVP_HALF_LANES
+#define EVEN     EVEN_SINGLES
+#define EVEN_ODD EVEN_ODD_SINGLES
 
 #define WIDEN(v)  cvp_singles_of_f16(v)
 #define NARROW(v) cvp_f16_of_singles(v)

@@ -1,5 +1,6 @@
 /* Lines of elements of one type: included with STORED, NUMBER, LANES (numbers of a vector), WIDEN
- * and NARROW (of vectors), GET and SET (of an element) and NAME set. No guard. */
+ * and NARROW (of vectors), EVEN and EVEN_ODD (the elements 0, 2, ... of two vectors, and those of
+ * one with 1, 3, ... of the other), GET and SET (of an element) and NAME set. No guard. */
 
 #define ELEMENTS NAME(elements)
 #define NUMBERS  NAME(numbers)
@@ -17,6 +18,16 @@ static void NAME(load)(void *to_, const void *from_, int64_t step, int64_t n)
     if (step == 1)
         for (; i + LANES <= n; i += LANES)
             *(NUMBERS *)(to + i) = WIDEN(*(const ELEMENTS *)(from + i));
+    if (step == 2 && n >= LANES) {
+        for (; i + LANES < n; i += LANES)
+            *(NUMBERS *)(to + i) = WIDEN((ELEMENTS)EVEN(*(const ELEMENTS *)(from + 2 * i),
+                                                        *(const ELEMENTS *)(from + 2 * i + LANES)));
+        /* The last ones, some again: nothing is read past the last element. */
+        from += 2 * n - LANES;
+        *(NUMBERS *)(to + n - LANES) = WIDEN(
+            (ELEMENTS)EVEN_ODD(*(const ELEMENTS *)(from - LANES), *(const ELEMENTS *)(from - 1)));
+        return;
+    }
     for (; i < n; i++) to[i] = GET(from[i * step]);
 }
 
