@@ -98,7 +98,7 @@ int cuda_case_run(struct conv_case *c, const struct cvp_cuda_way *way,
                                         .workspace = workspace,
                                         .residual = residual ? data_of(residual) : NULL};
     int bad = 0;
-    for (int64_t i = 0; i < way->steps(&p) && !bad; i++) {
+    for (int64_t i = 0; i < way->steps(&p, tile) && !bad; i++) {
         struct cvp_cuda_step s;
         const char *error;
         way->step(&p, tile, &t, i, &s);

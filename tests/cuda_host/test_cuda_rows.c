@@ -74,9 +74,16 @@ static int case_is_right(struct conv_case *c)
     struct moved m;
     conv_case_expect(c, &e);
     move(c, &m);
-    int good = conv_case_forward(c, NULL) == CONVOP_OK && conv_case_backward(c, NULL) == CONVOP_OK;
+    convop_status status = conv_case_forward(c, NULL);
+    if (status == CONVOP_OK) status = conv_case_backward(c, NULL);
+    /* Of an empty batch a gradient with gaps is not cleared on a GPU. */
+    int good = status == CONVOP_OK || (c->mb == 0 && status == CONVOP_E_UNSUPPORTED);
     if (!good) printf("%s\n", convop_last_error());
     move_back(c, &m);
+    if (good && status != CONVOP_OK) {
+        conv_expected_free(&e);
+        return 1;
+    }
     for (int i = 0; i < 4 && good; i++) {
         const convop_request request = i == 0 ? c->request : c->requests[i - 1];
         if (request == CONVOP_REQ_NULL || (i == 3 && c->params.no_bias)) continue;
@@ -229,11 +236,6 @@ static void cuts_compete(void **state)
     conv_case_destroy(&c);
 }
 
-static long launches(void)
-{
-    return standin->calls("cuLaunchKernel");
-}
-
 /* As cuDNN asks of addresses. */
 static void make_aligned(struct conv_case *c, const struct conv_size *size)
 {
@@ -244,37 +246,46 @@ static void make_aligned(struct conv_case *c, const struct conv_size *size)
     conv_case_create_tensors(c, &r, 0);
 }
 
+/* The direction, of so many bytes of memory: by how many plans of cuDNN and launches. */
+static void run_within(const struct conv_size *size, convop_conv_direction d, size_t left,
+                       int executions, int launched)
+{
+    struct conv_case c;
+    struct conv_expected e;
+    struct moved m;
+    size_t available, total;
+    make_aligned(&c, size);
+    c.requests[0] = c.requests[2] = CONVOP_REQ_NULL;
+    conv_case_expect(&c, &e);
+    (void)convop_trim();
+    move(&c, &m);
+    assert_int_equal(m.scope.driver->mem_info(&available, &total), 0);
+    standin->limit_memory(0, total - available + left);
+    const long launches = standin->calls("cuLaunchKernel"),
+               executed = standin->calls("cudnnBackendExecute");
+    const convop_status status =
+        d == CONVOP_FWD ? conv_case_forward(&c, NULL) : conv_case_backward(&c, NULL);
+    standin->limit_memory(0, total);
+    assert_int_equal(status, CONVOP_OK);
+    assert_int_equal(standin->calls("cudnnBackendExecute") - executed, executions);
+    assert_int_equal(standin->calls("cuLaunchKernel") - launches, launched);
+    move_back(&c, &m);
+    assert_true(conv_case_matches(&c, &e, (int)d));
+    conv_expected_free(&e);
+    conv_case_destroy(&c);
+}
+
 /* The first plan has 72 KiB of workspace, the next one 8 KiB, convop's own row none. */
 static void without_memory_smaller_plans_run_and_then_the_own_row(void **state)
 {
     (void)state;
     static const struct conv_size size = {2, 0, BOX_F32, 2, 8, 8, 1, 6, 3, 1, 1, 1};
-    static const struct {
-        size_t left;
-        int executions, launches;
-    } steps[] = {{1 << 20, 1, 0}, {16 << 10, 1, 0}, {1 << 10, 0, 1}};
+    static const convop_conv_direction directions[] = {CONVOP_FWD, CONVOP_BWD_W};
     standin->engines_need(8 << 10);
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        struct conv_case c;
-        struct conv_expected e;
-        struct moved m;
-        size_t available, total;
-        make_aligned(&c, &size);
-        conv_case_expect(&c, &e);
-        (void)convop_trim();
-        move(&c, &m);
-        assert_int_equal(m.scope.driver->mem_info(&available, &total), 0);
-        standin->limit_memory(0, total - available + steps[i].left);
-        const long launched = launches(), executed = standin->calls("cudnnBackendExecute");
-        const convop_status status = conv_case_forward(&c, NULL);
-        standin->limit_memory(0, total);
-        assert_int_equal(status, CONVOP_OK);
-        assert_int_equal(standin->calls("cudnnBackendExecute") - executed, steps[i].executions);
-        assert_int_equal(launches() - launched, steps[i].launches);
-        move_back(&c, &m);
-        assert_true(conv_case_matches(&c, &e, 0));
-        conv_expected_free(&e);
-        conv_case_destroy(&c);
+    for (int i = 0; i < 2; i++) {
+        run_within(&size, directions[i], 1 << 20, 1, 0);
+        run_within(&size, directions[i], 16 << 10, 1, 0);
+        run_within(&size, directions[i], 0, 0, 1);
     }
     standin->engines_need(0);
 }

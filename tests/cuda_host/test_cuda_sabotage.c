@@ -47,7 +47,7 @@ static const struct trial trials[] = {
      {2, 3, 4}},
     {SIZE(0, 6, 10, 1, 7, 3, 1, 1), CONVOP_FWD, &cvp_cuda_gemm, "cvp_gemm_64x64_f32", {1, 2, 3}},
     {SIZE(1, 6, 10, 1, 7, 3, 1, 1), CONVOP_BWD_D, &cvp_cuda_gemm, "cvp_gemm_64x64_f32", {1, 2, 3}},
-    {SIZE(0, 80, 80, 1, 4, 3, 1, 1),
+    {SIZE(0, 80, 80, 1, 6, 3, 1, 0),
      CONVOP_BWD_W,
      &cvp_cuda_gemm,
      "cvp_gemm_128x128_f32",

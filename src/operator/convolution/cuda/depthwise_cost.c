@@ -132,6 +132,6 @@ double cvp_dw_expected_ms(const convop_conv_problem *p)
     const struct cvp_gpu *gpu = p->gpu;
     const double bandwidth = gpu ? gpu->bandwidth : 0;
     const double bytes = is_fixed(p, 0) ? cost_of(p, 0) : direct_cost(p);
-    const double launches = (double)cvp_cuda_depthwise.steps(p);
+    const double launches = (double)cvp_cuda_depthwise.steps(p, 0);
     return bandwidth > 0 ? launches * LAUNCH_MS + bytes / bandwidth : 0;
 }

@@ -200,8 +200,9 @@ static int takes(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
     return cvp_dw_is_depthwise(p, why) && fits(p, why);
 }
 
-static int64_t steps(const convop_conv_problem *p)
+static int64_t steps(const convop_conv_problem *p, int tile)
 {
+    (void)tile;
     return is_filter(p) ? 2 : 1;
 }
 

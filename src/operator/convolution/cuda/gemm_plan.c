@@ -85,11 +85,19 @@ static struct stencil walk_of(const convop_conv_problem *p, int64_t phase)
     return cvp_conv_stencil(&forward, 0, p->dense);
 }
 
+/* Sums of one part lie as the gradient does: it is computed in its place, without a workspace. */
+static int is_in_place(const convop_conv_problem *p, const struct cut *c)
+{
+    return is_filter(p) && c->parts == 1 && p->dense && !p->channels_last && !p->add &&
+           cvp_conv_element_size(p) == cvp_cuda_sum_size(p);
+}
+
 static size_t workspace(const convop_conv_problem *p, int tile)
 {
     if (!is_filter(p)) return 0;
     const struct stencil w = walk_of(p, 0);
-    return cvp_cuda_parts_bytes(p, cut_for(p, tile, &w).parts);
+    const struct cut c = cut_for(p, tile, &w);
+    return is_in_place(p, &c) ? 0 : cvp_cuda_parts_bytes(p, c.parts);
 }
 
 /* 1 if launches can have the blocks. */
@@ -125,9 +133,12 @@ static int takes(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
     return 1;
 }
 
-static int64_t steps(const convop_conv_problem *p)
+static int64_t steps(const convop_conv_problem *p, int tile)
 {
-    return is_filter(p) ? 2 : cvp_conv_phases(p);
+    if (!is_filter(p)) return cvp_conv_phases(p);
+    const struct stencil w = walk_of(p, 0);
+    const struct cut c = cut_for(p, tile, &w);
+    return is_in_place(p, &c) ? 1 : 2;
 }
 
 static struct cvp_cuda_walk walk_args(const struct stencil_axis *a)
@@ -263,6 +274,7 @@ static void step(const convop_conv_problem *p, int tile, const struct cvp_cuda_o
                                 .groups = (int32_t)p->g,
                                 .filter = is_filter(p)};
     place_tensors(p, t, a);
+    if (is_in_place(p, &c)) a->out = t->out;
     choose_loads(p, &w, a);
 }
 

@@ -56,7 +56,7 @@ struct cvp_cuda_way {
     int (*tiles)(const convop_conv_problem *p, int tiles[CVP_CUDA_MOST_TILES]);
     /* Enough for any addresses. */
     size_t (*workspace)(const convop_conv_problem *p, int tile);
-    int64_t (*steps)(const convop_conv_problem *p);
+    int64_t (*steps)(const convop_conv_problem *p, int tile);
     /* Number i of `steps`. */
     void (*step)(const convop_conv_problem *p, int tile, const struct cvp_cuda_operands *t,
                  int64_t i, struct cvp_cuda_step *s);

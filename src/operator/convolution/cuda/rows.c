@@ -102,7 +102,7 @@ static convop_status run(const struct cvp_cuda_way *way, const convop_conv_probl
     struct cvp_gpu_scope scope;
     CVP_RETURN_IF_ERROR(cvp_gpu_enter(p->gpu, t->stream, &scope));
     convop_status status = CONVOP_OK;
-    for (int64_t i = 0; i < way->steps(p) && status == CONVOP_OK; i++) {
+    for (int64_t i = 0; i < way->steps(p, tile) && status == CONVOP_OK; i++) {
         struct cvp_cuda_step step;
         way->step(p, tile, &operands, i, &step);
         status = cvp_cuda_launch(&scope, &step);
