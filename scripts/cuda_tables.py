@@ -5,8 +5,10 @@
 
 RESOURCES is build/src/operator/convolution/cuda/kernels.resources ("none": built without nvcc),
 TRAFFIC the program test_cuda_traffic. Compares with what the document has, or writes it there. A kernel
-that spills registers is an error. Registers are compared where the compiler is the recorded one.
+that spills registers is an error, and so is an image, which lies beside RESOURCES, of more than 4 MB.
+Registers are compared where the compiler is the recorded one.
 """
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import sys
 # takes in steps of 256 (CUDA C++ Programming Guide, technical specifications).
 THREADS = {"75": 1024, "80": 2048, "90": 2048, "100": 2048, "120": 1536}
 REGISTERS = 65536
+MOST_BYTES = 4 << 20  # of the image, which is a part of the library
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)'.*?(\d+) bytes stack frame, "
                    r"(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers", re.S)
 
@@ -31,19 +34,24 @@ def occupancy(kernel, registers, machine):
 
 
 def resource_table(text):
-    found, spills = {}, []
+    found, faults = {}, []
     for kernel, machine, stack, *spilled, registers in ENTRY.findall(text):
         kernel = kernel.removeprefix("cvp_")
         found.setdefault(kernel, {})[machine] = int(registers)
         if int(stack) or any(map(int, spilled)):
-            spills.append(f"{kernel} on {machine}: {stack} bytes of stack, {spilled} spilled")
+            faults.append(f"{kernel} on {machine}: {stack} bytes of stack, {spilled} spilled")
     lines = [f"nvcc {text.splitlines()[0]}", "",
              "| kernel | " + " | ".join(f"{m[:-1]}.{m[-1]}" for m in THREADS) + " |",
              "|---|" + "--:|" * len(THREADS)]
     for kernel, by_machine in sorted(found.items()):
         cells = [f"{by_machine[m]} ({occupancy(kernel, by_machine[m], m)})" for m in THREADS]
         lines.append(f"| {kernel} | " + " | ".join(cells) + " |")
-    return "\n".join(lines), spills
+    return "\n".join(lines), faults
+
+
+def image_faults(resources):
+    size = os.path.getsize(os.path.join(os.path.dirname(resources), "kernels.fatbin"))
+    return [f"the image has {size} bytes, allowed are {MOST_BYTES}"] if size > MOST_BYTES else []
 
 
 def part(name):
@@ -55,17 +63,18 @@ def main(resources, traffic, document, update=""):
         text = file.read()
     tables = {"traffic": subprocess.run([traffic, "--table"], stdout=subprocess.PIPE, text=True,
                                         check=True).stdout.strip()}
-    spills = []
+    faults = []
     if resources != "none":
         with open(resources, encoding="utf-8") as file:
-            table, spills = resource_table(file.read())
+            table, faults = resource_table(file.read())
+        faults += image_faults(resources)
         recorded = part("resources").search(text).group(0).splitlines()[1]
         if update or recorded == table.splitlines()[0]:
             tables["resources"] = table
         else:
             print(f"registers are of {recorded}, which is not here: not compared")
-    for spill in spills:
-        print(spill)
+    for fault in faults:
+        print(fault)
     new = text
     for name, table in tables.items():
         new = part(name).sub(lambda m, t=table: m.group(1) + t + m.group(2), new)
@@ -74,7 +83,7 @@ def main(resources, traffic, document, update=""):
             file.write(new)
     elif new != text:
         print(f"{document} is not what was built; {' '.join(sys.argv)} --update writes it")
-    return 1 if spills or (new != text and not update) else 0
+    return 1 if faults or (new != text and not update) else 0
 
 
 if __name__ == "__main__":
