@@ -57,6 +57,9 @@ typedef struct convop_conv_problem {
     int activation; /* convop_conv_activation */
     int residual;   /* there is one */
     convop_conv_strides residual_strides;
+
+    /* What the row's cut() made of this problem; NULL: the row has none. Since 0.1. */
+    const void *cut;
 } convop_conv_problem;
 
 /** The tensors of a call. `out` is the one that the direction computes, its input counterpart is
@@ -74,6 +77,9 @@ typedef struct convop_conv_operands {
 
 /** Bytes for the reason why a row does not take a problem. */
 #define CONVOP_WHY_SIZE 120
+
+/** Bytes of what a row's cut() may fill, at most. */
+#define CONVOP_CONV_CUT_SIZE 1024
 
 /** A row: one way to compute one direction. Const, outlives its registration. Functions run with no
  *  lock held, in many threads at once. */
@@ -142,6 +148,14 @@ typedef struct convop_conv_impl {
      *  output has; where a NaN or infinity goes is the row's to say. Such rows do not take part if
      *  p->math is CONVOP_MATH_STRICT, and are not to be asked then. Since 0.1. */
     double error_bound;
+
+    /** For a row all of whose answers begin with how it divides the work. It is asked in place of
+     *  applicable(), which may then be NULL, and answers alike; with a 1 it has filled cut_size
+     *  bytes, aligned as malloc() does, at `cut`. The row's other functions but fuses(), run()
+     *  among them, find that as p->cut. A pure function of the problem; what it fills may point
+     *  into itself and to p, and owns nothing: nobody ends it. Since 0.1. */
+    int (*cut)(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE]);
+    size_t cut_size; /* at most CONVOP_CONV_CUT_SIZE */
 } convop_conv_impl;
 
 /** Adds a row, for all plans made from now on. Rows above CONVOP_LEVEL_BUILTIN are tried before the

@@ -60,11 +60,6 @@ size_t cvp_dtype_size(DLDataType dtype)
     return bits % 8 == 0 ? bits / 8 : 0;
 }
 
-int cvp_dtype_equal(DLDataType a, DLDataType b)
-{
-    return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
-}
-
 const char *cvp_dtype_name(DLDataType dtype, char text[16])
 {
     char lanes[8] = "";

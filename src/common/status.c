@@ -41,7 +41,7 @@ convop_status convop_fail(convop_status status, const char *format, ...)
     return status;
 }
 
-convop_status cvp_read_struct(void *to, size_t size, const void *from, const char *what)
+convop_status cvp_read_other_struct(void *to, size_t size, const void *from, const char *what)
 {
     if (from == NULL) return convop_fail(CONVOP_E_INVALID, "%s is NULL", what);
     size_t given;

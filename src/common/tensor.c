@@ -185,12 +185,6 @@ convop_status cvp_tensor_check_overlap(const char *op, const char *out_name, con
                        out_name, other_name, cvp_tensor_data(out), cvp_tensor_data(other));
 }
 
-void *cvp_tensor_data(const DLTensor *t)
-{
-    /* Of an empty tensor the pointer may be NULL, and is not to be read. */
-    return t->data == NULL ? NULL : (char *)t->data + t->byte_offset;
-}
-
 struct cvp_extent cvp_tensor_extent(const DLTensor *t)
 {
     int64_t last;

@@ -33,8 +33,14 @@ convop_status cvp_dtype_check(const char *op, const char *name, DLDataType dtype
 convop_status cvp_tensor_check_overlap(const char *op, const char *out_name, const DLTensor *out,
                                        const char *other_name, const DLTensor *other);
 
+/* After cvp_tensor_check: data + byte_offset. Of an empty tensor the pointer may be NULL, and is
+ * not to be read. */
+static inline void *cvp_tensor_data(const DLTensor *t)
+{
+    return t->data == NULL ? NULL : (char *)t->data + t->byte_offset;
+}
+
 /* After cvp_tensor_check: */
-void *cvp_tensor_data(const DLTensor *t); /* data + byte_offset */
 int64_t cvp_tensor_elements(const DLTensor *t);
 size_t cvp_tensor_bytes(const DLTensor *t);                   /* elements * size of one */
 void cvp_tensor_strides(const DLTensor *t, int64_t *strides); /* compact where NULL; those of
@@ -60,7 +66,10 @@ static inline int cvp_extent_place(const struct cvp_extent *extent, const DLTens
 }
 
 size_t cvp_dtype_size(DLDataType dtype); /* bytes of one element; 0: not whole bytes */
-int cvp_dtype_equal(DLDataType a, DLDataType b);
+static inline int cvp_dtype_equal(DLDataType a, DLDataType b)
+{
+    return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
 const char *cvp_dtype_name(DLDataType dtype, char text[16]); /* "float32" */
 
 #endif

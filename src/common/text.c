@@ -40,7 +40,7 @@ void cvp_text_put(struct cvp_text *text, const char *what)
     put(text, what, strlen(what));
 }
 
-void cvp_text_put_int(struct cvp_text *text, int64_t value)
+void cvp_text_put_number(struct cvp_text *text, const char *name, int64_t value)
 {
     char digits[20];
     size_t at = sizeof(digits);
@@ -48,6 +48,7 @@ void cvp_text_put_int(struct cvp_text *text, int64_t value)
     do digits[--at] = (char)('0' + rest % 10);
     while (rest /= 10);
     if (value < 0) digits[--at] = '-';
+    cvp_text_put(text, name);
     put(text, digits + at, sizeof(digits) - at);
 }
 

@@ -14,10 +14,10 @@ struct cvp_text cvp_text_in(char *buffer, size_t size);
 void cvp_text_add(struct cvp_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Appends a text, or a number in decimal: without a format to read, for texts that are made often.
- */
+/* Appends a text, or one and a number in decimal: without a format to read, for texts that are made
+ * often. */
 void cvp_text_put(struct cvp_text *text, const char *what);
-void cvp_text_put_int(struct cvp_text *text, int64_t value);
+void cvp_text_put_number(struct cvp_text *text, const char *name, int64_t value);
 
 /* Appends "(3, 4)", with "?" for -1. */
 void cvp_text_add_dims(struct cvp_text *text, int ndim, const int64_t *dim);

@@ -17,7 +17,7 @@
 #define CVP_MEMO_KEY_WORDS 144
 
 /* Of a plan: room for the three of _backward_Convolution. What is larger is not kept. */
-#define CVP_MEMO_PLAN_SIZE 5120
+#define CVP_MEMO_PLAN_SIZE 6400
 
 #define CVP_MEMO_MAX_TENSORS 12
 

@@ -11,7 +11,7 @@
 #include "src/operator/call.h"
 
 /* Plans up to this many bytes live on the stack. */
-#define STACK_PLAN 6144
+#define STACK_PLAN 6400
 
 /* A caller's options, and the context that they name. */
 static convop_status read_exec(const convop_exec *from, convop_exec *x,

@@ -10,7 +10,12 @@
 #include <stdlib.h>
 
 #include "convop/convop.h"
+#include "src/operator/convolution/row_set.h"
 #include "tests/support/sample_row.h"
+
+#define refused(sentence, row)                                                                     \
+    expect_text(CONVOP_E_INVALID, "convop_conv_impl_register: " sentence,                          \
+                convop_conv_impl_register(row))
 
 static int refuses(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
@@ -89,14 +94,86 @@ static void builtin_rows_stay(void **state)
                 convop_conv_impl_unregister(NULL, NULL, NULL));
 }
 
+static void builtin_rows_are_complete_and_in_their_groups(void **state)
+{
+    (void)state;
+    const struct conv_rows *rows = &cvp_conv_builtin_rows;
+    assert_int_equal(rows->first[0], 0);
+    for (size_t group = 0; group < CONV_GROUPS; group++) {
+        assert_true(rows->first[group] < rows->first[group + 1]);
+        for (size_t i = rows->first[group]; i < rows->first[group + 1]; i++) {
+            assert_int_equal(cvp_conv_group_of(rows->at[i]), group);
+            expect_ok(cvp_conv_impl_check("built-in", rows->at[i]));
+        }
+    }
+}
+
+/* What `cutter` makes of a problem. */
+struct sample_cut {
+    const convop_conv_problem *p;
+    int64_t outputs;
+};
+
+static int cut(const convop_conv_problem *p, void *to, char why[CONVOP_WHY_SIZE])
+{
+    if (p->depthwise_conv_off) {
+        snprintf(why, CONVOP_WHY_SIZE, "not today");
+        return 0;
+    }
+    *(struct sample_cut *)to = (struct sample_cut){p, p->mb * p->oc * p->oh * p->ow};
+    return 1;
+}
+
+static size_t workspace_of_cut(const convop_conv_problem *p)
+{
+    const struct sample_cut *c = p->cut;
+    assert_ptr_equal(c->p, p);
+    return (size_t)c->outputs;
+}
+
+static convop_status run_cut(const convop_conv_problem *p, const convop_conv_operands *t,
+                             const convop_context *context, void *workspace)
+{
+    const struct sample_cut *c = p->cut;
+    assert_ptr_equal(c->p, p);
+    memset(workspace, 1, (size_t)c->outputs);
+    return fill(p, t, context, workspace);
+}
+
+static void what_a_row_cuts_is_there_in_every_call(void **state)
+{
+    (void)state;
+    convop_conv_impl row = row_of("cutter", 20);
+    row.applicable = NULL;
+    row.cut = cut;
+    row.cut_size = CONVOP_CONV_CUT_SIZE + 1;
+    refused("cutter: the cut_size is 1025, allowed is 0..1024", &row);
+    row.cut_size = sizeof(struct sample_cut);
+    row.workspace = workspace_of_cut;
+    row.run = run_cut;
+    expect_ok(convop_conv_impl_register(&row));
+    struct problem x;
+    make_problem(&x);
+    convop_conv_row first;
+    for (int refuses = 0; refuses < 2; refuses++) {
+        size_t n = 1;
+        x.params.depthwise_conv_off = refuses;
+        for (int i = 0; i < 2; i++) { /* planned, and again from the plan that is kept */
+            memset(x.dst, 0, sizeof x.dst);
+            expect_ok(forward(&x));
+            assert_true(x.dst[3] == (refuses ? 3 : 42));
+        }
+        expect_ok(convop_conv_explain(&x.params, CONVOP_FWD, &x.s, &x.w, &x.d, NULL, &first, &n));
+        assert_string_equal(first.name, "cutter");
+        assert_string_equal(first.why_not, refuses ? "not today" : "");
+    }
+    expect_ok(convop_conv_impl_unregister(&row, NULL, NULL));
+}
+
 static size_t some_bytes(const convop_conv_problem *p)
 {
     return (void)p, 64;
 }
-
-#define refused(sentence, row)                                                                     \
-    expect_text(CONVOP_E_INVALID, "convop_conv_impl_register: " sentence,                          \
-                convop_conv_impl_register(row))
 
 static void half_filled_descriptors_are_refused(void **state)
 {
@@ -215,6 +292,8 @@ int main(void)
         cmocka_unit_test(levels_decide_the_order),
         cmocka_unit_test(higher_hides_lower_until_it_goes),
         cmocka_unit_test(builtin_rows_stay),
+        cmocka_unit_test(builtin_rows_are_complete_and_in_their_groups),
+        cmocka_unit_test(what_a_row_cuts_is_there_in_every_call),
         cmocka_unit_test(half_filled_descriptors_are_refused),
         cmocka_unit_test(rows_are_not_trusted),
         cmocka_unit_test(setting_impl_names_them),

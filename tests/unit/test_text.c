@@ -48,16 +48,14 @@ static void put_appends_and_cuts_off_likewise(void **state)
         char want[64];
         snprintf(want, sizeof(want), "a%lld|", (long long)numbers[i]);
         struct cvp_text text = cvp_text_in(buffer, sizeof(buffer));
-        cvp_text_put(&text, "a");
-        cvp_text_put_int(&text, numbers[i]);
+        cvp_text_put_number(&text, "a", numbers[i]);
         cvp_text_put(&text, "|");
         assert_string_equal(buffer, want);
         assert_int_equal(text.need, strlen(want));
     }
     struct cvp_text text = cvp_text_in(buffer, 4);
     memset(buffer + 4, 'x', 4);
-    cvp_text_put(&text, "ab");
-    cvp_text_put_int(&text, 123);
+    cvp_text_put_number(&text, "ab", 123);
     cvp_text_put(&text, "c");
     assert_string_equal(buffer, "ab1");
     assert_int_equal(text.need, 6);

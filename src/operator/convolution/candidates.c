@@ -25,32 +25,14 @@ int cvp_conv_row_view(const convop_conv_impl *row, const convop_conv_problem *p,
 }
 
 /* A pass after a row that stores 16-bit types would round twice; on a GPU there is none. */
-static int ask(const convop_conv_impl *row, const convop_conv_problem *p, int finished_apart,
-               char why[CONVOP_WHY_SIZE])
+static int ask(const convop_conv_impl *row, const convop_conv_problem *p, convop_conv_problem *seen,
+               struct conv_cut *cut, int *finished_apart, char why[CONVOP_WHY_SIZE])
 {
-    if (!finished_apart || (cvp_conv_is_wide(p) && !cvp_conv_is_on_gpu(p)))
-        return cvp_conv_ask(row, p, why);
+    *finished_apart = !cvp_conv_row_view(row, p, seen);
+    if (!*finished_apart || (cvp_conv_is_wide(p) && !cvp_conv_is_on_gpu(p)))
+        return cvp_conv_ask(row, seen, cut, why);
     snprintf(why, CONVOP_WHY_SIZE, "it computes no activation or residual in this type");
     return 0;
-}
-
-int cvp_conv_consider(const struct conv_plan *plan, const convop_conv_problem *behind,
-                      size_t copy_bytes, const convop_conv_impl *row,
-                      struct conv_candidate *candidate, char why[CONVOP_WHY_SIZE])
-{
-    convop_conv_problem seen;
-    int copies = 0, apart = !cvp_conv_row_view(row, &plan->given, &seen);
-    if (!ask(row, &seen, apart, why)) {
-        if (!behind) return 0;
-        copies = 1;
-        apart = !cvp_conv_row_view(row, behind, &seen);
-        if (!ask(row, &seen, apart, why)) return 0;
-    }
-    *candidate = (struct conv_candidate){.impl = row, .copies = copies, .finished_apart = apart};
-    candidate->bytes = row->workspace ? row->workspace(&seen) : 0;
-    if (copies && !cvp_add_size(copy_bytes, candidate->bytes, &candidate->bytes))
-        candidate->bytes = SIZE_MAX;
-    return 1;
 }
 
 /* Of a pass over dst. */
@@ -60,22 +42,32 @@ static double pass_ms(const convop_conv_problem *p)
            (double)cvp_conv_element_size(p) / COPY_BYTES_MS;
 }
 
-void cvp_conv_rate(const struct conv_plan *plan, const convop_conv_problem *behind,
-                   size_t copy_bytes, struct conv_candidate *c)
+/* Of a problem that the row was asked about. */
+static void rate(struct conv_candidate *c, const convop_conv_problem *p, size_t copy_bytes)
 {
-    convop_conv_problem p;
-    cvp_conv_row_view(c->impl, c->copies ? behind : &plan->given, &p);
-    c->estimated_ms = c->rank = cvp_conv_estimate(c->impl, &p);
+    c->estimated_ms = c->rank = cvp_conv_estimate(c->impl, p);
     if (c->estimated_ms == 0) return;
-    if (p.deterministic && p.threads > 1) {
-        convop_conv_problem alone = p;
-        alone.threads = 1;
-        c->rank = cvp_conv_estimate(c->impl, &alone);
-    }
-    double more = c->finished_apart ? pass_ms(&p) : 0;
+    if (p->deterministic && p->threads > 1) c->rank = cvp_conv_estimate_alone(c->impl, p);
+    double more = c->finished_apart ? pass_ms(p) : 0;
     if (c->copies) more += (double)copy_bytes / COPY_BYTES_MS;
     c->estimated_ms += more;
     c->rank += more;
+}
+
+int cvp_conv_consider(const struct conv_plan *plan, const convop_conv_problem *behind,
+                      size_t copy_bytes, const convop_conv_impl *row, int rates,
+                      struct conv_candidate *candidate, char why[CONVOP_WHY_SIZE])
+{
+    convop_conv_problem seen;
+    struct conv_cut cut;
+    int apart, copies = !ask(row, &plan->given, &seen, &cut, &apart, why);
+    if (copies && (!behind || !ask(row, behind, &seen, &cut, &apart, why))) return 0;
+    *candidate = (struct conv_candidate){.impl = row, .copies = copies, .finished_apart = apart};
+    candidate->bytes = row->workspace ? row->workspace(&seen) : 0;
+    if (copies && !cvp_add_size(copy_bytes, candidate->bytes, &candidate->bytes))
+        candidate->bytes = SIZE_MAX;
+    if (rates) rate(candidate, &seen, copy_bytes);
+    return 1;
 }
 
 /* Groups that no estimate crosses, the best first. */
@@ -117,15 +109,13 @@ void cvp_conv_candidates(const struct conv_plan *plan, const char *name,
     size_t bytes = 0;
     int has_copies = cvp_conv_plan_behind(plan, &behind, &bytes);
     all->count = 0;
-    for (size_t i = 0; i < plan->rows->count; i++) {
-        const convop_conv_impl *row = plan->rows->at[i];
+    const struct conv_row_list rows = cvp_conv_rows_for(plan->rows, &plan->given);
+    for (size_t i = 0; i < rows.count; i++) {
+        const convop_conv_impl *row = rows.at[i];
         struct conv_candidate c;
         char why[CONVOP_WHY_SIZE];
-        if (!cvp_conv_is_for(row, &plan->given) || row == without ||
-            (name[0] && strcmp(row->name, name) != 0))
-            continue;
-        if (!cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, row, &c, why)) continue;
-        cvp_conv_rate(plan, &behind, bytes, &c);
-        add(all, &c);
+        if (row == without || (name[0] && strcmp(row->name, name) != 0)) continue;
+        if (cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, row, 1, &c, why))
+            add(all, &c);
     }
 }

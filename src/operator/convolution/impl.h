@@ -54,17 +54,36 @@ static inline double cvp_conv_error_bound(const convop_conv_impl *row)
     return CONV_IMPL_HAS(row, error_bound) ? row->error_bound : 0;
 }
 
-/* Asks a row whether it takes a problem; sees to it that `why` is a text. */
-static inline int cvp_conv_ask(const convop_conv_impl *row, const convop_conv_problem *p,
-                               char why[CONVOP_WHY_SIZE])
+/* 1 if the row makes something of a problem that its functions find there. */
+static inline int cvp_conv_cuts(const convop_conv_impl *row)
 {
+    return CONV_IMPL_HAS(row, cut_size) && row->cut;
+}
+
+/* For a built-in row's cut_size: does not compile where it is too large. */
+#define CONV_CUT_SIZE(type)                                                                        \
+    (sizeof(type) + 0 * sizeof(char[sizeof(type) <= CONVOP_CONV_CUT_SIZE ? 1 : -1]))
+
+/* Room for what any row makes of a problem. */
+struct conv_cut {
+    _Alignas(16) char bytes[CONVOP_CONV_CUT_SIZE];
+};
+
+/* Asks a row whether it takes a problem; sees to it that `why` is a text. Where it does, p->cut is
+ * set, to *cut or NULL. */
+static inline int cvp_conv_ask(const convop_conv_impl *row, convop_conv_problem *p,
+                               struct conv_cut *cut, char why[CONVOP_WHY_SIZE])
+{
+    const int cuts = cvp_conv_cuts(row);
+    p->cut = NULL;
     if (p->math == CONVOP_MATH_STRICT && cvp_conv_error_bound(row) > 0) {
         snprintf(why, CONVOP_WHY_SIZE, "math is strict");
         return 0;
     }
     why[0] = '\0';
-    int yes = row->applicable(p, why);
+    int yes = cuts ? row->cut(p, cut->bytes, why) : row->applicable(p, why);
     why[yes ? 0 : CONVOP_WHY_SIZE - 1] = '\0';
+    if (yes && cuts) p->cut = cut->bytes;
     return yes;
 }
 
@@ -74,19 +93,24 @@ static inline int cvp_conv_row_is_on_gpu(const convop_conv_impl *row)
     return CONV_IMPL_HAS(row, device_type) && row->device_type == kDLCUDA;
 }
 
-/* 1 if the row is for problems like this one: its direction, on its device. No other is asked. */
-static inline int cvp_conv_is_for(const convop_conv_impl *row, const convop_conv_problem *p)
-{
-    return row->direction == p->direction && cvp_conv_row_is_on_gpu(row) == cvp_conv_is_on_gpu(p);
-}
-
-/* The time that a row expects for a problem that it takes, in milliseconds; 0: it does not say.
- */
+/* The time that a row expects for a problem that it was asked about and takes, in milliseconds; 0:
+ * it does not say. */
 static inline double cvp_conv_estimate(const convop_conv_impl *row, const convop_conv_problem *p)
 {
     if (!CONV_IMPL_HAS(row, estimate) || !row->estimate) return 0;
     double ms = row->estimate(p);
     return ms > 0 && ms < 1e15 ? ms : 0;
+}
+
+/* The same on one thread. */
+static inline double cvp_conv_estimate_alone(const convop_conv_impl *row,
+                                             const convop_conv_problem *p)
+{
+    convop_conv_problem alone = *p;
+    struct conv_cut cut;
+    char why[CONVOP_WHY_SIZE];
+    alone.threads = 1;
+    return cvp_conv_ask(row, &alone, &cut, why) ? cvp_conv_estimate(row, &alone) : 0;
 }
 
 /* 1 if a row computes what follows the sum of a problem. */
@@ -98,13 +122,40 @@ static inline int cvp_conv_fuses(const convop_conv_impl *row, const convop_conv_
 
 struct conv_row_set;
 
-/* The rows of all directions, in the order in which they are tried. Immutable. */
+/* Rows of one direction on one kind of device are a group. */
+#define CONV_GROUPS 8
+
+static inline size_t cvp_conv_group(convop_conv_direction direction, int is_on_gpu)
+{
+    return 2 * (size_t)direction + (size_t)is_on_gpu;
+}
+
+static inline size_t cvp_conv_group_of(const convop_conv_impl *row)
+{
+    return cvp_conv_group(row->direction, cvp_conv_row_is_on_gpu(row));
+}
+
+/* All rows, group by group, each in the order in which they are tried; those of group i are at
+ * first[i] to first[i + 1]. Immutable. */
 struct conv_rows {
     const convop_conv_impl *const *at;
-    size_t count;
+    size_t first[CONV_GROUPS + 1];
     struct conv_row_set *set; /* who counts its users; NULL: the built-in rows alone */
     uint64_t identity;        /* 0: the built-in rows alone; see cvp_conv_rows_identity */
 };
+
+/* Those for problems like this one: its direction, on its device. No others are asked. */
+struct conv_row_list {
+    const convop_conv_impl *const *at;
+    size_t count;
+};
+
+static inline struct conv_row_list cvp_conv_rows_for(const struct conv_rows *rows,
+                                                     const convop_conv_problem *p)
+{
+    const size_t *first = &rows->first[cvp_conv_group(p->direction, cvp_conv_is_on_gpu(p))];
+    return (struct conv_row_list){rows->at + first[0], first[1] - first[0]};
+}
 
 /* A number that differs where names, versions, levels or directions of the rows do. */
 uint64_t cvp_conv_rows_identity(const struct conv_rows *rows);

@@ -41,7 +41,11 @@ convop_status cvp_conv_impl_check(const char *caller, const convop_conv_impl *im
     if (!(cvp_conv_error_bound(impl) >= 0))
         return convop_fail(CONVOP_E_INVALID, "%s: %s: the error_bound is %g, needed is >= 0",
                            caller, impl->name, impl->error_bound);
-    const char *missing = !impl->applicable                   ? "applicable"
+    const int cuts = cvp_conv_cuts(impl);
+    if (cuts && impl->cut_size > CONVOP_CONV_CUT_SIZE)
+        return convop_fail(CONVOP_E_INVALID, "%s: %s: the cut_size is %zu, allowed is 0..%d",
+                           caller, impl->name, impl->cut_size, CONVOP_CONV_CUT_SIZE);
+    const char *missing = !impl->applicable && !cuts          ? "applicable"
                           : !impl->run                        ? "run"
                           : impl->packed_bytes && !impl->pack ? "pack, which packed_bytes needs,"
                                                               : NULL;

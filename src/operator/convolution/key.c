@@ -10,12 +10,7 @@
 #include "src/common/cpu.h"
 #include "src/common/text.h"
 #include "src/cuda/device.h"
-
-static void put_number(struct cvp_text *t, const char *name, int64_t value)
-{
-    cvp_text_put(t, name);
-    cvp_text_put_int(t, value);
-}
+#include "src/operator/convolution/row_set.h"
 
 /* ---- device ------------------------------------------------------------------------------------
  * The CPU's name, the instruction set in use, bytes of the caches. */
@@ -32,9 +27,9 @@ static void name_devices(void)
         cvp_text_put(&t, cpu->name);
         cvp_text_put(&t, ";isa=");
         cvp_text_put(&t, cvp_isa_name((enum cvp_isa)isa));
-        put_number(&t, ";l1d=", cpu->l1d);
-        put_number(&t, ";l2=", cpu->l2);
-        put_number(&t, ";l3=", cpu->l3);
+        cvp_text_put_number(&t, ";l1d=", cpu->l1d);
+        cvp_text_put_number(&t, ";l2=", cpu->l2);
+        cvp_text_put_number(&t, ";l3=", cpu->l3);
         for (char *c = devices[isa]; *c; c++)
             if ((unsigned char)*c < ' ' || *c == 0x7f) *c = ' ';
     }
@@ -50,19 +45,40 @@ static const char *device_of(int isa)
  * The library's version, and the rows of all directions that exist now: one text, so that a record
  * can be told to be this process's without knowing its direction. */
 
-static void put_software(const struct conv_rows *rows, const struct cvp_gpu *gpu, char *text,
-                         size_t size)
+static void put_software(struct cvp_text *t, const struct conv_rows *rows)
 {
     static const char digits[] = "0123456789abcdef";
     uint64_t identity = cvp_conv_rows_identity(rows);
     char hex[17] = "";
     for (int i = 0; i < 16; i++) hex[i] = digits[identity >> (60 - 4 * i) & 15];
-    struct cvp_text t = cvp_text_in(text, size);
-    cvp_text_put(&t, "convop=");
-    cvp_text_put(&t, convop_version_string());
-    cvp_text_put(&t, ";rows=");
-    cvp_text_put(&t, hex);
+    cvp_text_put(t, "convop=");
+    cvp_text_put(t, convop_version_string());
+    cvp_text_put(t, ";rows=");
+    cvp_text_put(t, hex);
+}
+
+/* With the built-in rows alone it is always the same. */
+static char builtin[CONV_SOFTWARE];
+static pthread_once_t builtin_once = PTHREAD_ONCE_INIT;
+
+static void name_builtin(void)
+{
+    struct cvp_text t = cvp_text_in(builtin, sizeof builtin);
+    put_software(&t, &cvp_conv_builtin_rows);
+}
+
+/* In text[], or elsewhere for as long as the process lives. */
+static const char *software_of(const struct conv_rows *rows, const struct cvp_gpu *gpu,
+                               char text[CONV_SOFTWARE])
+{
+    if (rows == &cvp_conv_builtin_rows && !gpu) {
+        pthread_once(&builtin_once, name_builtin);
+        return builtin;
+    }
+    struct cvp_text t = cvp_text_in(text, CONV_SOFTWARE);
+    put_software(&t, rows);
     if (gpu) cvp_gpu_describe_software(gpu, &t);
+    return text;
 }
 
 /* GPUs of a kind have one key. */
@@ -78,18 +94,16 @@ void cvp_tune_identity(char *lines, size_t size)
 {
     enum cvp_isa isa;
     const char *why;
-    char software[sizeof((struct conv_key *)0)->software];
+    char software[CONV_SOFTWARE];
     struct cvp_text t = cvp_text_in(lines, size);
     if (cvp_isa_in_use(&isa) != CONVOP_OK) isa = cvp_cpu()->isa;
     const struct conv_rows *rows = cvp_conv_rows_acquire();
-    put_software(rows, NULL, software, sizeof software);
-    cvp_text_add(&t, "%s\t%s\n", device_of((int)isa), software);
+    cvp_text_add(&t, "%s\t%s\n", device_of((int)isa), software_of(rows, NULL, software));
     const int gpus = cvp_gpu_count(&why);
     for (int i = 0; i < gpus; i++) {
         const struct cvp_gpu *gpu = cvp_gpu_get(i, &why);
         if (is_like_an_earlier_one(i)) continue;
-        put_software(rows, gpu, software, sizeof software);
-        cvp_text_add(&t, "%s\t%s\n", gpu->key, software);
+        cvp_text_add(&t, "%s\t%s\n", gpu->key, software_of(rows, gpu, software));
     }
     cvp_conv_rows_release(rows);
 }
@@ -106,38 +120,31 @@ static int64_t bucket_of(int64_t mb)
 
 static void put_problem(const struct conv_plan *plan, char *text, size_t size)
 {
-    convop_conv_problem p = plan->given;
-    char part[512];
-    int has_bucket = cvp_setting_int_or(CVP_SETTING_TUNE_BATCH_BUCKET, 0);
-    if (has_bucket) p.mb = bucket_of(p.mb);
-    struct cvp_text t = cvp_text_in(text, size);
-    cvp_text_put(&t, cvp_conv_problem_direction(&p));
-    cvp_text_put(&t, ",");
-    cvp_conv_problem_describe_tensors(&p, part, sizeof part);
-    cvp_text_put(&t, part);
-    cvp_text_put(&t, ",");
-    cvp_conv_problem_describe(&p, part, sizeof part);
-    cvp_text_put(&t, part);
-    cvp_text_put(&t, ",");
-    cvp_conv_problem_describe_rest(&p, part, sizeof part);
-    cvp_text_put(&t, part);
-    if (plan->terms.constants && !cvp_conv_is_on_gpu(&p)) cvp_text_put(&t, "+const");
-    if (has_bucket) cvp_text_put(&t, "+bucket");
-    cvp_text_put(&t, ",");
-    if (!cvp_conv_is_on_gpu(&p)) {
-        put_number(&t, "threads=", p.threads);
-        cvp_text_put(&t, ";");
+    const convop_conv_problem *p = &plan->given;
+    convop_conv_problem shared;
+    const int has_bucket = cvp_setting_int_or(CVP_SETTING_TUNE_BATCH_BUCKET, 0);
+    const int is_on_cpu = !cvp_conv_is_on_gpu(p);
+    if (has_bucket) {
+        shared = *p;
+        shared.mb = bucket_of(p->mb);
+        p = &shared;
     }
-    put_number(&t, "deterministic=", p.deterministic);
-    put_number(&t, ";math=", p.math);
-    put_number(&t, ";workspace=", (int64_t)p.workspace_limit);
+    struct cvp_text t = cvp_text_in(text, size);
+    cvp_text_put(&t, cvp_conv_problem_direction(p));
+    cvp_text_put(&t, ",");
+    cvp_conv_problem_put(&t, p);
+    if (plan->terms.constants && is_on_cpu) cvp_text_put(&t, "+const");
+    if (has_bucket) cvp_text_put(&t, "+bucket");
+    if (is_on_cpu) cvp_text_put_number(&t, ",threads=", p->threads);
+    cvp_text_put_number(&t, is_on_cpu ? ";deterministic=" : ",deterministic=", p->deterministic);
+    cvp_text_put_number(&t, ";math=", p->math);
+    cvp_text_put_number(&t, ";workspace=", (int64_t)p->workspace_limit);
 }
 
 struct cvp_tune_key cvp_conv_key(const struct conv_plan *plan, struct conv_key *texts)
 {
     const struct cvp_gpu *gpu = plan->given.gpu;
-    put_software(plan->rows, gpu, texts->software, sizeof texts->software);
     put_problem(plan, texts->problem, sizeof texts->problem);
-    return (struct cvp_tune_key){gpu ? gpu->key : device_of(plan->given.isa), texts->software,
-                                 texts->problem};
+    return (struct cvp_tune_key){gpu ? gpu->key : device_of(plan->given.isa),
+                                 software_of(plan->rows, gpu, texts->software), texts->problem};
 }

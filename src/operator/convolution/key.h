@@ -9,8 +9,10 @@
 #include "src/operator/convolution/plan.h"
 #include "src/operator/tuning/tuning.h"
 
+#define CONV_SOFTWARE 128 /* bytes of that text */
+
 struct conv_key {
-    char software[128], problem[1024];
+    char software[CONV_SOFTWARE], problem[1024];
 };
 
 /* The key of a plan's problem; its texts live as long as *texts. */

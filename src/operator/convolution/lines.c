@@ -4,21 +4,21 @@
 
 #include "src/common/cpu.h"
 #include "src/common/log.h"
+#include "src/common/text.h"
 #include "src/engine/context.h"
 #include "src/operator/convolution/select.h"
 
-/* What all lines say of a problem: direction, tensors, descriptor, the rest. */
+/* What all lines say of a problem. */
 struct subject {
     const char *direction;
-    char tensors[32], descriptor[512], rest[512];
+    char problem[1024];
 };
 
 static void describe(struct subject *s, const convop_conv_problem *p)
 {
     s->direction = cvp_conv_problem_direction(p);
-    cvp_conv_problem_describe_tensors(p, s->tensors, sizeof s->tensors);
-    cvp_conv_problem_describe(p, s->descriptor, sizeof s->descriptor);
-    cvp_conv_problem_describe_rest(p, s->rest, sizeof s->rest);
+    struct cvp_text t = cvp_text_in(s->problem, sizeof s->problem);
+    cvp_conv_problem_put(&t, p);
 }
 
 const char *cvp_conv_choice_name(convop_conv_choice choice)
@@ -46,8 +46,8 @@ void cvp_conv_log_exec(const struct conv_plan *plan, const convop_context *conte
     const convop_conv_problem *p = &plan->given;
     struct subject s;
     describe(&s, p);
-    cvp_log(&context->sink, "exec,Convolution,%s,%s:%s,%s,%s,%s,%s,%.4f,%.2f", s.direction,
-            plan->impl->name, cvp_isa_name((enum cvp_isa)p->isa), s.tensors, s.descriptor, s.rest,
+    cvp_log(&context->sink, "exec,Convolution,%s,%s:%s,%s,%s,%.4f,%.2f", s.direction,
+            plan->impl->name, cvp_isa_name((enum cvp_isa)p->isa), s.problem,
             cvp_conv_choice_name(plan->choice), ms, ms > 0 ? flops_of(p) / ms * 1e-6 : 0.0);
 }
 
@@ -56,16 +56,16 @@ void cvp_conv_log_tune(const struct conv_plan *plan, const char *what,
 {
     struct subject s;
     describe(&s, &plan->given);
-    cvp_log(&plan->context->sink, "tune,Convolution,%s,%s,%s,%s,%s,%s,%.4f", s.direction, s.tensors,
-            s.descriptor, s.rest, what, winner ? winner->name : "-", ms);
+    cvp_log(&plan->context->sink, "tune,Convolution,%s,%s,%s,%s,%.4f", s.direction, s.problem, what,
+            winner ? winner->name : "-", ms);
 }
 
 void cvp_conv_log_fault(const struct conv_plan *plan, const convop_conv_impl *row, const char *why)
 {
     struct subject s;
     describe(&s, &plan->given);
-    cvp_log(&plan->context->sink, "fault,Convolution,%s,%s,%s,%s,%s,%s", s.direction, s.tensors,
-            s.descriptor, s.rest, row->name, why);
+    cvp_log(&plan->context->sink, "fault,Convolution,%s,%s,%s,%s", s.direction, s.problem,
+            row->name, why);
 }
 
 void cvp_conv_log_look_up(const struct conv_plan *plan, const struct cvp_tune_key *key,
@@ -80,8 +80,8 @@ void cvp_conv_log_measured(const struct conv_plan *plan, const convop_conv_impl 
 {
     struct subject s;
     describe(&s, &plan->given);
-    cvp_log(&plan->context->sink, "measure,Convolution,%s,%s,%s,%s,%s,%.4f,%.4f,%d", s.direction,
-            s.tensors, s.descriptor, s.rest, row->name, estimated_ms, ms, runs);
+    cvp_log(&plan->context->sink, "measure,Convolution,%s,%s,%s,%.4f,%.4f,%d", s.direction,
+            s.problem, row->name, estimated_ms, ms, runs);
 }
 
 void cvp_conv_log_choice(const struct conv_plan *plan)
@@ -91,16 +91,14 @@ void cvp_conv_log_choice(const struct conv_plan *plan)
     size_t bytes = 0;
     int has_copies = cvp_conv_plan_behind(plan, &behind, &bytes);
     describe(&s, &plan->given);
-    cvp_log(&plan->context->sink, "create,Convolution,%s,%s,%s,%s,%s,%s,%zu", s.direction,
-            s.tensors, s.descriptor, s.rest, plan->impl->name, cvp_conv_choice_name(plan->choice),
-            plan->bytes);
-    for (size_t i = 0; i < plan->rows->count; i++) {
-        const convop_conv_impl *row = plan->rows->at[i];
+    cvp_log(&plan->context->sink, "create,Convolution,%s,%s,%s,%s,%zu", s.direction, s.problem,
+            plan->impl->name, cvp_conv_choice_name(plan->choice), plan->bytes);
+    const struct conv_row_list rows = cvp_conv_rows_for(plan->rows, &plan->given);
+    for (size_t i = 0; i < rows.count; i++) {
+        const convop_conv_impl *row = rows.at[i];
         struct conv_candidate c = {.estimated_ms = 0};
         char why[CONVOP_WHY_SIZE];
-        if (!cvp_conv_is_for(row, &plan->given)) continue;
-        int takes = cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, row, &c, why);
-        if (takes) cvp_conv_rate(plan, &behind, bytes, &c);
+        int takes = cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, row, 1, &c, why);
         cvp_log(&plan->context->sink, "dispatch,Convolution,%s,%s,%s,%.4f,%s", s.direction,
                 row->name,
                 row == plan->impl ? "chosen"

@@ -114,8 +114,11 @@ int cvp_conv_plan_behind(const struct conv_plan *plan, convop_conv_problem *behi
 void cvp_conv_plan_start(struct conv_plan *plan, const convop_conv_problem *p,
                          const struct conv_terms *terms, const convop_context *context)
 {
-    *plan = (struct conv_plan){.given = *p, .problem = *p, .terms = *terms, .context = context};
-    plan->given.constant_weights = plan->problem.constant_weights = terms->constants;
+    memset(plan, 0, offsetof(struct conv_plan, cut));
+    plan->given = *p;
+    plan->terms = *terms;
+    plan->context = context;
+    plan->given.constant_weights = terms->constants;
     for (int i = 0; i < CONV_PLACES && may_copy(p); i++)
         plan->differing |= (unsigned)differs(plan, (enum conv_place)i) << i;
     plan->rows = cvp_conv_rows_acquire();

@@ -35,7 +35,7 @@ struct conv_side {
 /* Immutable once made; may run in many threads. */
 struct conv_plan {
     convop_conv_problem given;   /* as the caller has it */
-    convop_conv_problem problem; /* as the row sees it */
+    convop_conv_problem problem; /* as the row sees it, with its cut */
     struct conv_terms terms;
     unsigned differing;           /* bit of each place whose copy is not what the caller has */
     const struct conv_rows *rows; /* held until the plan ends */
@@ -55,6 +55,8 @@ struct conv_plan {
     void *prepared;
     size_t prepared_bytes;
     int is_packed;
+
+    struct conv_cut cut; /* what problem.cut points to: a plan stays where it was made */
 };
 
 /* Chooses for a problem. Where copies fit the workspace limit, rows that do not take it as it is

@@ -7,6 +7,8 @@
 #include "src/operator/gemm/gemm.h"
 #include "src/operator/stored/stored.h"
 
+struct cvp_text;
+
 /* The tensors of a problem, or their gradients in their place; for their strides only. Each may be
  * NULL and is then taken as compact. */
 struct conv_tensors {
@@ -28,15 +30,14 @@ convop_status cvp_conv_problem_init(convop_conv_problem *p, const convop_conv_pa
 /* Makes all strides compact. */
 void cvp_conv_problem_make_dense(convop_conv_problem *p);
 
-/* The problem as `convop bench` reads it, "mb1ic3ih224oc32oh112kh3sh2ph1" (dilation from 0). */
-void cvp_conv_problem_describe(const convop_conv_problem *p, char *text, size_t size);
+/* Appends the problem, but for its direction, as lines of log and keys of the tuning cache have it,
+ * "f32:nchw,mb1ic3ih224oc32oh112kh3sh2ph1,-": tensors; sizes, as `convop bench` reads them; what
+ * those do not say, each with a plus ("+add", "+residual", "+relu", strides of n:c:d:h:w where a
+ * tensor has gaps). */
+void cvp_conv_problem_put(struct cvp_text *text, const convop_conv_problem *p);
 
-/* "f32:nchw" */
-void cvp_conv_problem_describe_tensors(const convop_conv_problem *p, char *text, size_t size);
-
-/* What the other two do not say, each with a plus: "+add", "+residual", "+relu"; strides of
- * n:c:d:h:w where a tensor has gaps. "-" if there is nothing. */
-void cvp_conv_problem_describe_rest(const convop_conv_problem *p, char *text, size_t size);
+/* The sizes alone. */
+void cvp_conv_problem_put_sizes(struct cvp_text *text, const convop_conv_problem *p);
 
 const char *cvp_conv_direction_name(convop_conv_direction dir);
 

@@ -69,10 +69,9 @@ static void fill_row(convop_conv_row *to, const struct conv_plan *plan,
     to->name = row->name;
     to->version = row->version;
     to->error_bound = cvp_conv_error_bound(row);
-    to->applicable = cvp_conv_consider(plan, behind, copy_bytes, row, &c, to->why_not);
+    to->applicable = cvp_conv_consider(plan, behind, copy_bytes, row, 1, &c, to->why_not);
     if (!to->applicable) return;
     to->why_not[0] = '\0';
-    cvp_conv_rate(plan, behind, copy_bytes, &c);
     to->workspace_bytes = c.bytes;
     to->estimated_ms = c.estimated_ms;
     to->chosen = row == plan->impl;
@@ -85,13 +84,10 @@ static void fill_row(convop_conv_row *to, const struct conv_plan *plan,
 void cvp_conv_query_rows(const struct conv_plan *plan, convop_conv_row *rows, size_t *count)
 {
     convop_conv_problem behind;
-    size_t bytes = 0, room = *count, n = 0;
+    size_t bytes = 0;
     int has_copies = cvp_conv_plan_behind(plan, &behind, &bytes);
-    for (size_t i = 0; i < plan->rows->count; i++) {
-        const convop_conv_impl *row = plan->rows->at[i];
-        if (!cvp_conv_is_for(row, &plan->given)) continue;
-        if (n < room) fill_row(&rows[n], plan, has_copies ? &behind : NULL, bytes, row);
-        n++;
-    }
-    *count = n;
+    const struct conv_row_list list = cvp_conv_rows_for(plan->rows, &plan->given);
+    for (size_t i = 0; i < list.count && i < *count; i++)
+        fill_row(&rows[i], plan, has_copies ? &behind : NULL, bytes, list.at[i]);
+    *count = list.count;
 }

@@ -8,22 +8,30 @@
 int cvp_conv_is_named(const struct conv_rows *rows, const char *name, const convop_conv_problem *p)
 {
     if (p->direction != CONVOP_BWD_B) return name[0] != '\0';
-    for (size_t i = 0; i < rows->count; i++)
-        if (cvp_conv_is_for(rows->at[i], p) && strcmp(rows->at[i]->name, name) == 0) return 1;
+    const struct conv_row_list list = cvp_conv_rows_for(rows, p);
+    for (size_t i = 0; i < list.count; i++)
+        if (strcmp(list.at[i]->name, name) == 0) return 1;
     return 0;
 }
 
-static convop_status fail_by_name(const struct conv_rows *rows, const char *name,
+static int refuses(const convop_conv_impl *row, const convop_conv_problem *p,
+                   char why[CONVOP_WHY_SIZE])
+{
+    convop_conv_problem asked = *p;
+    struct conv_cut cut;
+    return !cvp_conv_ask(row, &asked, &cut, why);
+}
+
+static convop_status fail_by_name(struct conv_row_list rows, const char *name,
                                   const convop_conv_problem *p)
 {
     const char *names[32];
     size_t n = 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        const convop_conv_impl *row = rows->at[i];
-        if (!cvp_conv_is_for(row, p)) continue;
+    for (size_t i = 0; i < rows.count; i++) {
+        const convop_conv_impl *row = rows.at[i];
         if (n < 32) names[n++] = row->name;
         char why[CONVOP_WHY_SIZE];
-        if (strcmp(row->name, name) == 0 && !cvp_conv_ask(row, p, why))
+        if (strcmp(row->name, name) == 0 && refuses(row, p, why))
             return convop_fail(
                 CONVOP_E_UNSUPPORTED,
                 "Convolution: implementation %s, which the setting impl asks for, does "
@@ -39,16 +47,16 @@ static convop_status fail_by_name(const struct conv_rows *rows, const char *name
 
 convop_status cvp_conv_fail_to_find(const struct conv_plan *plan, const char *name)
 {
-    const struct conv_rows *rows = plan->rows;
     const convop_conv_problem *p = &plan->given;
+    const struct conv_row_list rows = cvp_conv_rows_for(plan->rows, p);
     if (name[0]) return fail_by_name(rows, name, p);
     char problem[256], reasons[512];
-    cvp_conv_problem_describe(p, problem, sizeof problem);
+    struct cvp_text sizes = cvp_text_in(problem, sizeof problem);
+    cvp_conv_problem_put_sizes(&sizes, p);
     struct cvp_text t = cvp_text_in(reasons, sizeof reasons);
-    for (size_t i = 0; i < rows->count; i++) {
+    for (size_t i = 0; i < rows.count; i++) {
         char why[CONVOP_WHY_SIZE];
-        if (cvp_conv_is_for(rows->at[i], p) && !cvp_conv_ask(rows->at[i], p, why))
-            cvp_text_add(&t, "; %s: %s", rows->at[i]->name, why);
+        if (refuses(rows.at[i], p, why)) cvp_text_add(&t, "; %s: %s", rows.at[i]->name, why);
     }
     return convop_fail(CONVOP_E_UNSUPPORTED, "Convolution: no implementation runs %s of %s%s",
                        cvp_conv_direction_name(p->direction), problem, reasons);

@@ -7,6 +7,7 @@
 #include "src/common/alloc.h"
 #include "src/common/size.h"
 
+#define CONV_GROUP(direction, device)
 #define CONV_IMPL(row) extern const convop_conv_impl row;
 #include "src/operator/convolution/impl_list.h"
 #undef CONV_IMPL
@@ -16,10 +17,25 @@ static const convop_conv_impl *const builtin[] = {
 #include "src/operator/convolution/impl_list.h"
 #undef CONV_IMPL
 };
+#undef CONV_GROUP
 
-#define NUM_BUILTIN (sizeof builtin / sizeof builtin[0])
+/* Where each group begins. BEFORE makes the row that follows have the group's own number. */
+enum {
+#define CONV_GROUP(direction, device)                                                              \
+    FIRST_##direction##_##device, BEFORE_##direction##_##device = FIRST_##direction##_##device - 1,
+#define CONV_IMPL(row) PLACE_##row,
+#include "src/operator/convolution/impl_list.h"
+#undef CONV_IMPL
+#undef CONV_GROUP
+    NUM_BUILTIN
+};
 
-const struct conv_rows cvp_conv_builtin_rows = {builtin, NUM_BUILTIN, NULL, 0};
+const struct conv_rows cvp_conv_builtin_rows = {
+    .at = builtin,
+    .first = {FIRST_CONVOP_FWD_CPU, FIRST_CONVOP_FWD_GPU, FIRST_CONVOP_BWD_D_CPU,
+              FIRST_CONVOP_BWD_D_GPU, FIRST_CONVOP_BWD_W_CPU, FIRST_CONVOP_BWD_W_GPU,
+              FIRST_CONVOP_BWD_B_CPU, FIRST_CONVOP_BWD_B_GPU, NUM_BUILTIN},
+};
 
 int cvp_conv_row_is_builtin(const convop_conv_impl *impl)
 {
@@ -58,21 +74,25 @@ static int is_hidden(const convop_conv_impl *impl, const struct conv_row_entry *
     return 0;
 }
 
+/* Adds rows to the group that `count` is the end of. */
 static void add_builtin(struct conv_row_set *set, const struct conv_row_entry *registered,
-                        int last_resort)
+                        size_t group, size_t *count, int last_resort)
 {
-    for (size_t i = 0; i < NUM_BUILTIN; i++)
+    const size_t *first = &cvp_conv_builtin_rows.first[group];
+    for (size_t i = first[0]; i < first[1]; i++)
         if ((strcmp(builtin[i]->name, CONV_REFERENCE) == 0) == last_resort &&
             !is_hidden(builtin[i], registered))
-            set->at[set->rows.count++] = builtin[i];
+            set->at[(*count)++] = builtin[i];
 }
 
-static void add_registered(struct conv_row_set *set, struct conv_row_entry *registered, int first)
+static void add_registered(struct conv_row_set *set, struct conv_row_entry *registered,
+                           size_t group, size_t *count, int first)
 {
     for (struct conv_row_entry *e = registered; e; e = e->next) {
-        if ((e->impl->level > CONVOP_LEVEL_BUILTIN) != first || is_hidden(e->impl, registered))
+        if (cvp_conv_group_of(e->impl) != group ||
+            (e->impl->level > CONVOP_LEVEL_BUILTIN) != first || is_hidden(e->impl, registered))
             continue;
-        set->at[set->rows.count++] = e->impl;
+        set->at[(*count)++] = e->impl;
         set->held[set->num_held++] = e;
         e->refs++;
     }
@@ -82,7 +102,7 @@ static void add_registered(struct conv_row_set *set, struct conv_row_entry *regi
 static uint64_t identity_of(const struct conv_rows *rows)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < rows->count; i++) {
+    for (size_t i = 0; i < rows->first[CONV_GROUPS]; i++) {
         const convop_conv_impl *row = rows->at[i];
         const int numbers[] = {(int)row->direction, row->version, row->level,
                                cvp_conv_row_is_on_gpu(row)};
@@ -99,12 +119,16 @@ static uint64_t identity_of(const struct conv_rows *rows)
 
 void cvp_conv_row_set_fill(struct conv_row_set *set, struct conv_row_entry *registered)
 {
-    set->rows = (struct conv_rows){set->at, 0, set, 0};
+    set->rows = (struct conv_rows){.at = set->at, .set = set};
     set->num_held = 0;
-    add_registered(set, registered, 1);
-    add_builtin(set, registered, 0);
-    add_registered(set, registered, 0);
-    add_builtin(set, registered, 1);
+    for (size_t group = 0; group < CONV_GROUPS; group++) {
+        size_t count = set->rows.first[group];
+        add_registered(set, registered, group, &count, 1);
+        add_builtin(set, registered, group, &count, 0);
+        add_registered(set, registered, group, &count, 0);
+        add_builtin(set, registered, group, &count, 1);
+        set->rows.first[group + 1] = count;
+    }
     set->rows.identity = identity_of(&set->rows);
 }
 

@@ -102,7 +102,7 @@ static int is_taken(const convop_conv_impl *impl)
 {
     for (const struct conv_row_entry *e = registered; e; e = e->next)
         if (e->impl->level == impl->level && cvp_conv_rows_rival(e->impl, impl)) return 1;
-    for (size_t i = 0; i < cvp_conv_builtin_rows.count; i++)
+    for (size_t i = 0; i < cvp_conv_builtin_rows.first[CONV_GROUPS]; i++)
         if (cvp_conv_builtin_rows.at[i]->level == impl->level &&
             cvp_conv_rows_rival(cvp_conv_builtin_rows.at[i], impl))
             return 1;

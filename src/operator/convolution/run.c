@@ -48,18 +48,15 @@ static convop_status compute(const struct conv_plan *plan, const convop_conv_ope
     char *next = workspace;
     convop_conv_operands o = *t;
     o.struct_size = sizeof o;
+    o.state = plan->state;
+    o.packed = plan->is_packed ? plan->prepared : NULL;
+    if (plan->prepared && !plan->is_packed) o.weights = plan->prepared;
+    if (!plan->copies) return run_row(plan, &o, context, workspace);
     o.src = take(plan, CONV_SRC, context, t->src, &next);
     o.dst = take(plan, CONV_DST, context, t->dst, &next);
     o.bias = take(plan, CONV_BIAS, context, t->bias, &next);
     o.residual = take(plan, CONV_RESIDUAL, context, t->residual, &next);
-    o.packed = NULL;
-    o.state = plan->state;
-    if (!plan->prepared)
-        o.weights = take(plan, CONV_WEIGHTS, context, t->weights, &next);
-    else if (plan->is_packed)
-        o.packed = plan->prepared;
-    else
-        o.weights = plan->prepared;
+    if (!plan->prepared) o.weights = take(plan, CONV_WEIGHTS, context, t->weights, &next);
 
     const enum conv_place out = cvp_conv_output(plan);
     if (!cvp_conv_is_copied(plan, out)) return run_row(plan, &o, context, next);

@@ -35,13 +35,13 @@ size_t cvp_conv_workspace_limit(const convop_conv_params *params, enum cvp_autot
 
 /* What one thread does in so little time is done before another is awake: to wake a sleeping thread
  * of a virtual machine takes 20 microseconds and more. */
-static int is_light(const convop_conv_problem *p, const convop_conv_impl *row)
+static int is_light(const struct conv_plan *plan)
 {
     const int light_us = cvp_setting_int_or(CVP_SETTING_LIGHT_WORK, 0);
-    if (p->threads == 1 || light_us == 0 || cvp_conv_is_on_gpu(p)) return 0;
-    convop_conv_problem alone = *p;
-    alone.threads = 1;
-    const double ms = cvp_conv_estimate(row, &alone);
+    if (plan->problem.threads == 1 || light_us == 0 || cvp_conv_is_on_gpu(&plan->problem)) return 0;
+    /* Measured on all threads; one takes no less. */
+    if (plan->ms * 1e3 >= light_us) return 0;
+    const double ms = cvp_conv_estimate_alone(plan->impl, &plan->problem);
     return ms > 0 && ms * 1e3 < light_us;
 }
 
@@ -58,9 +58,15 @@ convop_status cvp_conv_plan_take(struct conv_plan *plan, const struct conv_candi
                                  convop_conv_choice choice, const char *notes)
 {
     size_t copy_bytes = 0;
-    convop_conv_problem whole = plan->given;
-    if (candidate->copies) cvp_conv_plan_behind(plan, &whole, &copy_bytes);
-    cvp_conv_row_view(candidate->impl, &whole, &plan->problem);
+    convop_conv_problem behind;
+    char why[CONVOP_WHY_SIZE];
+    if (candidate->copies) cvp_conv_plan_behind(plan, &behind, &copy_bytes);
+    cvp_conv_row_view(candidate->impl, candidate->copies ? &behind : &plan->given, &plan->problem);
+    if (cvp_conv_cuts(candidate->impl) &&
+        !cvp_conv_ask(candidate->impl, &plan->problem, &plan->cut, why))
+        return convop_fail(CONVOP_E_INTERNAL,
+                           "Convolution: implementation %s took a problem and now does not: %s",
+                           candidate->impl->name, why);
     plan->copies = candidate->copies;
     plan->is_finished_apart = candidate->finished_apart;
     plan->choice = choice;
@@ -73,7 +79,7 @@ convop_status cvp_conv_plan_take(struct conv_plan *plan, const struct conv_candi
                            candidate->impl->name, plan->bytes - copy_bytes,
                            plan->problem.workspace_limit);
     plan->impl = candidate->impl;
-    plan->is_light = is_light(&plan->problem, plan->impl);
+    plan->is_light = is_light(plan);
     return CONVOP_OK;
 }
 
@@ -84,16 +90,14 @@ static int find_answer(const struct conv_plan *plan, const struct cvp_tune_choic
     const size_t limit = plan->given.workspace_limit;
     convop_conv_problem behind;
     size_t bytes = 0, i = 0;
-    const struct conv_rows *rows = plan->rows;
-    while (i < rows->count && (!cvp_conv_is_for(rows->at[i], &plan->given) ||
-                               strcmp(rows->at[i]->name, answer->impl) != 0))
-        i++;
-    if (i == rows->count || rows->at[i] == without ||
-        rows->at[i]->version != answer->impl_version || answer->workspace_bytes > limit)
+    const struct conv_row_list rows = cvp_conv_rows_for(plan->rows, &plan->given);
+    while (i < rows.count && strcmp(rows.at[i]->name, answer->impl) != 0) i++;
+    if (i == rows.count || rows.at[i] == without || rows.at[i]->version != answer->impl_version ||
+        answer->workspace_bytes > limit)
         return 0;
     char why[CONVOP_WHY_SIZE];
     int has_copies = cvp_conv_plan_behind(plan, &behind, &bytes);
-    return cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, rows->at[i], found, why) &&
+    return cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, rows.at[i], 0, found, why) &&
            found->bytes <= limit;
 }
 
@@ -147,10 +151,10 @@ static int is_cached(struct choosing *c)
 static convop_status take_answer(struct choosing *c, convop_conv_choice choice)
 {
     const char *notes = c->answer.plan ? c->answer.plan : "";
+    c->plan->ms = c->answer.ms;
     convop_status status = cvp_conv_plan_take(c->plan, &c->found, choice, notes);
     cvp_free(c->answer.plan);
     c->answer.plan = NULL;
-    c->plan->ms = c->answer.ms;
     if (status == CONVOP_E_UNSUPPORTED) drop(&c->key);
     return status;
 }
@@ -214,13 +218,9 @@ static convop_conv_choice measure(struct choosing *c, const struct conv_candidat
 /* 1 if there is more than one way for the direction: of one there is nothing to be known. */
 static int rows_compete(const struct conv_plan *plan)
 {
-    int n = 0;
-    for (size_t i = 0; i < plan->rows->count; i++) {
-        const convop_conv_impl *row = plan->rows->at[i];
-        if (!cvp_conv_is_for(row, &plan->given)) continue;
-        n += CONV_IMPL_HAS(row, alternatives) && row->alternatives ? 2 : 1;
-    }
-    return n > 1;
+    const struct conv_row_list rows = cvp_conv_rows_for(plan->rows, &plan->given);
+    if (rows.count != 1) return rows.count > 1;
+    return CONV_IMPL_HAS(rows.at[0], alternatives) && rows.at[0]->alternatives;
 }
 
 /* The rule below "forced". */

@@ -32,15 +32,11 @@ struct conv_candidates {
 int cvp_conv_row_view(const convop_conv_impl *row, const convop_conv_problem *p,
                       convop_conv_problem *seen);
 
-/* Whether one row computes the plan's problem: 1, with *candidate, not rated; or 0 with the reason.
- * behind NULL: there are no copies. */
+/* Whether one row computes the plan's problem: 1, with *candidate, or 0 with the reason. With
+ * `rates` it is asked for its estimates. behind NULL: there are no copies. */
 int cvp_conv_consider(const struct conv_plan *plan, const convop_conv_problem *behind,
-                      size_t copy_bytes, const convop_conv_impl *row,
+                      size_t copy_bytes, const convop_conv_impl *row, int rates,
                       struct conv_candidate *candidate, char why[CONVOP_WHY_SIZE]);
-
-/* Asks it for its estimates. */
-void cvp_conv_rate(const struct conv_plan *plan, const convop_conv_problem *behind,
-                   size_t copy_bytes, struct conv_candidate *candidate);
 
 /* Rows of that name ("": of any), but for `without` (may be NULL). */
 void cvp_conv_candidates(const struct conv_plan *plan, const char *name,

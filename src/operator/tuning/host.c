@@ -2,6 +2,7 @@
  * of its setting, so that whoever takes them back can wait until none of them runs. */
 #include "src/operator/tuning/host.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@ static struct {
     unsigned running[SLOTS];   /* calls, by setting % SLOTS */
     pid_t pid;                 /* whose calls */
 } host;
+
+static atomic_int is_set; /* callbacks are: for those who need to know no more */
 
 static _Thread_local int inside; /* calls that this thread is in */
 
@@ -67,6 +70,7 @@ convop_status convop_tune_set_callbacks(const convop_tune_callbacks *callbacks)
     forget_parent();
     unsigned slot = host.setting++ % SLOTS;
     host.set = set;
+    atomic_store_explicit(&is_set, callbacks != NULL, memory_order_relaxed);
     /* A callback that calls this would wait for itself. */
     while (inside == 0 && host.running[slot] > 0) cvp_lock_wait(CVP_LOCK_TUNING);
     cvp_unlock(CVP_LOCK_TUNING);
@@ -76,10 +80,7 @@ convop_status convop_tune_set_callbacks(const convop_tune_callbacks *callbacks)
 
 int cvp_tune_host_keeps(void)
 {
-    cvp_lock(CVP_LOCK_TUNING);
-    int is_set = host.set.struct_size != 0;
-    cvp_unlock(CVP_LOCK_TUNING);
-    return is_set;
+    return atomic_load_explicit(&is_set, memory_order_relaxed);
 }
 
 /* What the host says, made ours; nonsense counts as nothing. */
@@ -100,6 +101,7 @@ static int take(const convop_tune_record *r, struct cvp_tune_choice *choice)
 
 int cvp_tune_host_lookup(const struct cvp_tune_key *key, struct cvp_tune_choice *choice)
 {
+    if (!cvp_tune_host_keeps()) return 0;
     unsigned slot;
     convop_tune_callbacks set = enter(&slot);
     convop_tune_record record = {.struct_size = sizeof record,

@@ -53,9 +53,9 @@ void cvp_tune_free_leftovers(struct cvp_tune_leftovers *left)
     }
 }
 
-/* ---- order of use --------------------------------------------------------------------------- */
+/* ---- the order ------------------------------------------------------------------------------- */
 
-static void unlink_use(struct cvp_tune_index *index, struct cvp_tune_record *r)
+static void unlink_order(struct cvp_tune_index *index, struct cvp_tune_record *r)
 {
     *(r->newer ? &r->newer->older : &index->newest) = r->older;
     *(r->older ? &r->older->newer : &index->oldest) = r->newer;
@@ -81,10 +81,7 @@ struct cvp_tune_record *cvp_tune_index_find(struct cvp_tune_index *index,
 {
     struct cvp_tune_record *r = *bucket(index, hash);
     while (r && (r->hash != hash || !cvp_tune_line_is(r->line, key))) r = r->next;
-    if (r && r != index->newest) {
-        unlink_use(index, r);
-        link_newest(index, r);
-    }
+    if (r && !r->dropped) r->used = 1;
     return r;
 }
 
@@ -94,7 +91,7 @@ void cvp_tune_index_remove(struct cvp_tune_index *index, struct cvp_tune_record 
     struct cvp_tune_record **at = bucket(index, record->hash);
     while (*at != record) at = &(*at)->next;
     *at = record->next;
-    unlink_use(index, record);
+    unlink_order(index, record);
     index->count--;
     record->held = 0;
     cvp_tune_batch_unref(record->batch, left);
@@ -113,6 +110,18 @@ struct cvp_tune_record *cvp_tune_index_match(struct cvp_tune_index *index, const
     return r;
 }
 
+/* Makes room for one. */
+static void evict(struct cvp_tune_index *index, struct cvp_tune_leftovers *left)
+{
+    struct cvp_tune_record *r;
+    while ((r = index->oldest)->used) {
+        r->used = 0;
+        unlink_order(index, r);
+        link_newest(index, r);
+    }
+    cvp_tune_index_remove(index, r, left);
+}
+
 int cvp_tune_index_insert(struct cvp_tune_index *index, struct cvp_tune_record *record,
                           struct cvp_tune_leftovers *left)
 {
@@ -123,6 +132,7 @@ int cvp_tune_index_insert(struct cvp_tune_index *index, struct cvp_tune_record *
             return 0;
         cvp_tune_index_remove(index, r, left);
     }
+    if (index->limit && index->count >= index->limit) evict(index, left);
     struct cvp_tune_record **at = bucket(index, record->hash);
     record->next = *at;
     *at = record;
@@ -130,8 +140,6 @@ int cvp_tune_index_insert(struct cvp_tune_index *index, struct cvp_tune_record *
     record->held = 1;
     record->batch->refs++;
     index->count++;
-    if (index->limit && index->count > index->limit)
-        cvp_tune_index_remove(index, index->oldest, left);
     return r ? 2 : 1;
 }
 

@@ -1,12 +1,14 @@
-/* Records in memory: a hash table with the order of use. It locks nothing and allocates nothing
- * while it is changed; store.c holds the lock, and gives back what is left over after it. */
+/* Records in memory: a hash table with an order in which they go. It locks nothing and allocates
+ * nothing while it is changed; store.c holds the lock, and gives back what is left over after it.
+ */
 #ifndef CVP_TUNING_INDEX_H
 #define CVP_TUNING_INDEX_H
 
 #include "src/operator/tuning/record.h"
 
-/* So many records are kept; those that were not used for the longest time go first. With their
- * 100 bytes and the lines of usual records that is 30 MB. */
+/* So many records are kept; the oldest goes first, but one that was used since it came, or since it
+ * was passed over, is passed over once more. With their 100 bytes and the lines of usual records
+ * that is 30 MB. */
 #define CVP_TUNE_MAX_RECORDS 65536
 
 struct cvp_tune_record {
@@ -15,7 +17,8 @@ struct cvp_tune_record {
     uint64_t hash;
     struct cvp_tune_batch *batch;
     struct cvp_tune_record *next;          /* of the same bucket */
-    struct cvp_tune_record *newer, *older; /* by use */
+    struct cvp_tune_record *newer, *older; /* in the order in which they go */
+    int used;                              /* a look-up found it */
     int held;                              /* it is in an index */
     int unsaved;                           /* it is in no file, or was not when it came */
     int dropped;                           /* no answer; whatever comes replaces it */
@@ -51,7 +54,8 @@ struct cvp_tune_batch *cvp_tune_batch_create(char *text, size_t text_bytes, size
 void cvp_tune_batch_free(struct cvp_tune_batch *batch);
 void cvp_tune_batch_unref(struct cvp_tune_batch *batch, struct cvp_tune_leftovers *left);
 
-/* NULL: none. One that is found becomes the newest. */
+/* NULL: none. One that is found counts as used; its neighbours are not touched, which are far from
+ * any cache when a process looks up its first problems. */
 struct cvp_tune_record *cvp_tune_index_find(struct cvp_tune_index *index,
                                             const struct cvp_tune_key *key, uint64_t hash);
 

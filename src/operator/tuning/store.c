@@ -9,22 +9,16 @@
 #include "src/operator/tuning/cache.h"
 #include "src/operator/tuning/host.h"
 
-static int fill_choice(const char *line, size_t length, struct cvp_tune_choice *choice)
+/* All of it but the plan, which may need memory. */
+static void fill_choice(const struct cvp_tune_fields *f, struct cvp_tune_choice *choice)
 {
-    struct cvp_tune_fields f;
-    if (!cvp_tune_decode(line, length, &f)) return 0;
-    struct cvp_tune_choice found = {.impl_version = f.impl_version,
-                                    .ms = f.ms,
-                                    .estimated_ms = f.estimated_ms,
-                                    .workspace_bytes = f.workspace_bytes};
-    memcpy(found.impl, f.impl.at, f.impl.length);
-    if (f.plan.length) {
-        found.plan = cvp_calloc(1, f.plan.length + 1);
-        if (!found.plan) return 0;
-        memcpy(found.plan, f.plan.at, f.plan.length);
-    }
-    *choice = found;
-    return 1;
+    choice->impl_version = f->impl_version;
+    choice->ms = f->ms;
+    choice->estimated_ms = f->estimated_ms;
+    choice->workspace_bytes = f->workspace_bytes;
+    choice->plan = NULL;
+    memcpy(choice->impl, f->impl.at, f->impl.length);
+    choice->impl[f->impl.length] = '\0';
 }
 
 static void release(struct cvp_tune_batch *batch)
@@ -42,13 +36,17 @@ static int find(const struct cvp_tune_key *key, uint64_t hash, struct cvp_tune_c
     cvp_lock(CVP_LOCK_TUNING);
     struct cvp_tune_record *r = cvp_tune_index_find(&cvp_tune_user, key, hash);
     if (!r || r->dropped) r = cvp_tune_index_find(&cvp_tune_system, key, hash);
-    if (r && r->dropped) r = NULL;
-    if (r) r->batch->refs++;
+    struct cvp_tune_fields f;
+    const int found = r && !r->dropped && cvp_tune_decode(r->line, r->length, &f);
+    const int has_plan = found && f.plan.length > 0;
+    if (found) fill_choice(&f, choice);
+    if (has_plan) r->batch->refs++;
     cvp_unlock(CVP_LOCK_TUNING);
-    if (!r) return 0;
-    int found = fill_choice(r->line, r->length, choice);
+    if (!has_plan) return found;
+    choice->plan = cvp_calloc(1, f.plan.length + 1);
+    if (choice->plan) memcpy(choice->plan, f.plan.at, f.plan.length);
     release(r->batch);
-    return found;
+    return choice->plan != NULL;
 }
 
 int cvp_tune_lookup(const struct cvp_tune_key *key, struct cvp_tune_choice *choice)
@@ -129,7 +127,9 @@ void cvp_tune_drop(const struct cvp_tune_key *key)
     cvp_lock(CVP_LOCK_TUNING);
     for (int i = 0; i < 2; i++) {
         struct cvp_tune_record *r = cvp_tune_index_find(indices[i], key, hash);
-        if (r) r->dropped = 1;
+        if (!r) continue;
+        r->dropped = 1;
+        r->used = 0;
     }
     cvp_unlock(CVP_LOCK_TUNING);
 }

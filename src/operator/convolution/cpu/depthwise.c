@@ -1,8 +1,10 @@
 /* The row `depthwise`, forward and backward by data: each channel is a correlation of its own.
  *
- * The workspace holds the axes' phases and, in N*C, the weights in the order in which they are
- * read. */
+ * The workspace holds the axes' phases where they are many and, in N*C, the weights in the order in
+ * which they are read. */
 #include "src/operator/convolution/cpu/depthwise.h"
+
+#include <string.h>
 
 #include "src/common/alloc.h"
 #include "src/common/size.h"
@@ -33,14 +35,21 @@ static int64_t out_channels(const convop_conv_problem *p)
     return is_backward(p) ? p->ic : p->oc;
 }
 
-/* Bytes of the axes at the begin of the workspace. */
-static size_t axes_bytes(const convop_conv_problem *p)
-{
-    int64_t n = phases(p, 0) + phases(p, 1) + phases(p, 2);
-    return cvp_round_up((size_t)n * sizeof(struct cvp_dw_axis), CVP_BUFFER_ALIGN);
-}
+/* Axes of all phases that a cut has room for. Of a problem with more they are made in each run's
+ * workspace. */
+#define MOST_AXES 5
 
-static size_t packed_bytes(const convop_conv_problem *p)
+/* How a problem is computed. */
+struct cut {
+    struct cvp_dw_job job; /* but for the tensors */
+    const struct cvp_dw_kernels *kernels;
+    int64_t items;
+    size_t axes_bytes, packed_bytes; /* of the workspace; of N*C weights */
+    struct cvp_dw_axis axes[MOST_AXES];
+};
+
+/* SIZE_MAX: too many to be counted. */
+static size_t bytes_of_weights(const convop_conv_problem *p)
 {
     if (!p->channels_last) return 0;
     int64_t lanes = cvp_dw_kernels(p)->lanes, m = is_backward(p) ? p->oc / p->ic : 1;
@@ -52,18 +61,24 @@ static size_t packed_bytes(const convop_conv_problem *p)
     return bytes;
 }
 
-static size_t workspace(const convop_conv_problem *p)
+static size_t packed_bytes(const convop_conv_problem *p)
+{
+    const struct cut *c = p->cut;
+    return c->packed_bytes;
+}
+
+static size_t bytes_of(const struct cut *c)
 {
     size_t bytes;
-    if (!cvp_add_size(axes_bytes(p), packed_bytes(p), &bytes) ||
+    if (!cvp_add_size(c->axes_bytes, c->packed_bytes, &bytes) ||
         bytes > SIZE_MAX - CVP_BUFFER_ALIGN)
         return SIZE_MAX;
     return cvp_round_up(bytes, CVP_BUFFER_ALIGN);
 }
 
-static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+static size_t workspace(const convop_conv_problem *p)
 {
-    return cvp_dw_takes(p, why) && cvp_dw_fits(p, workspace(p), why);
+    return bytes_of(p->cut);
 }
 
 struct pack_job {
@@ -101,6 +116,56 @@ static struct cvp_dw_phases make_phases(const convop_conv_problem *p, int axis,
     return (struct cvp_dw_phases){at, n, n};
 }
 
+static void make_axes(struct cvp_dw_job *job, struct cvp_dw_axis *at)
+{
+    job->d = make_phases(job->p, 0, &at);
+    job->h = make_phases(job->p, 1, &at);
+    job->w = make_phases(job->p, 2, &at);
+}
+
+/* Cuts the output; the number of items. */
+static int64_t cut_output(struct cvp_dw_job *job, const struct cvp_dw_kernels *kernels)
+{
+    const convop_conv_problem *p = job->p;
+    int64_t rows = job->out_h;
+    int64_t most = p->channels_last ? LAST_ROWS : cvp_ceil_div(PLANE_ELEMENTS, job->out_w);
+    /* With phases, rows that are computed together lie `step` apart. */
+    int64_t unit = kernels->block_rows * cvp_min_i64(phases(p, 1), rows);
+    job->block_rows = cvp_min_i64(rows, cvp_ceil_div(most, unit) * unit);
+    job->row_blocks = cvp_ceil_div(rows, job->block_rows);
+    job->block_channels = LAST_CHANNELS;
+    job->channel_blocks =
+        p->channels_last ? cvp_ceil_div(job->channels, LAST_CHANNELS) : job->channels;
+    return p->mb * job->out_d * job->row_blocks * job->channel_blocks;
+}
+
+static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
+{
+    struct cut *c = cut;
+    if (!cvp_dw_takes(p, why)) return 0;
+    const int backward = is_backward(p);
+    const int64_t num_axes = phases(p, 0) + phases(p, 1) + phases(p, 2);
+    c->kernels = cvp_dw_kernels(p);
+    c->job = (struct cvp_dw_job){.p = p,
+                                 .backward = backward,
+                                 .multiplier = p->oc / p->ic,
+                                 .channels = out_channels(p),
+                                 .in_stride = backward ? p->dst : p->src,
+                                 .out_stride = backward ? p->src : p->dst,
+                                 .out_d = backward ? p->id : p->od,
+                                 .out_h = backward ? p->ih : p->oh,
+                                 .out_w = backward ? p->iw : p->ow};
+    c->packed_bytes = bytes_of_weights(p);
+    c->axes_bytes = 0;
+    if (num_axes <= MOST_AXES)
+        make_axes(&c->job, c->axes);
+    else
+        c->axes_bytes =
+            cvp_round_up((size_t)num_axes * sizeof(struct cvp_dw_axis), CVP_BUFFER_ALIGN);
+    c->items = cut_output(&c->job, c->kernels);
+    return cvp_dw_fits(p, bytes_of(c), why);
+}
+
 struct run {
     struct cvp_dw_job job;
     void (*items)(const struct cvp_dw_job *job, int64_t begin, int64_t end);
@@ -113,52 +178,27 @@ static void run_range(void *arg, int lane, int64_t begin, int64_t end)
     r->items(&r->job, begin, end);
 }
 
-/* Cuts the output; the number of items. */
-static int64_t cut(struct cvp_dw_job *job, const struct cvp_dw_kernels *kernels)
-{
-    const convop_conv_problem *p = job->p;
-    int64_t rows = job->out_h;
-    int64_t most = p->channels_last ? LAST_ROWS : cvp_ceil_div(PLANE_ELEMENTS, job->out_w);
-    /* With phases, rows that are computed together lie `step` apart. */
-    int64_t unit = kernels->block_rows * cvp_min_i64(job->h.step, rows);
-    job->block_rows = cvp_min_i64(rows, cvp_ceil_div(most, unit) * unit);
-    job->row_blocks = cvp_ceil_div(rows, job->block_rows);
-    job->block_channels = LAST_CHANNELS;
-    job->channel_blocks =
-        p->channels_last ? cvp_ceil_div(job->channels, LAST_CHANNELS) : job->channels;
-    return p->mb * job->out_d * job->row_blocks * job->channel_blocks;
-}
-
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *scratch)
 {
-    const struct cvp_dw_kernels *kernels = cvp_dw_kernels(p);
-    int backward = is_backward(p);
-    struct run r = {.items = p->channels_last ? kernels->last : kernels->first};
-    r.job = (struct cvp_dw_job){.p = p,
-                                .in = backward ? t->dst : t->src,
-                                .bias = t->bias,
-                                .weights = t->weights,
-                                .out = t->out,
-                                .residual = p->residual ? t->residual : NULL,
-                                .backward = backward,
-                                .multiplier = p->oc / p->ic,
-                                .channels = out_channels(p),
-                                .in_stride = backward ? p->dst : p->src,
-                                .out_stride = backward ? p->src : p->dst,
-                                .out_d = backward ? p->id : p->od,
-                                .out_h = backward ? p->ih : p->oh,
-                                .out_w = backward ? p->iw : p->ow};
-    struct cvp_dw_axis *next = scratch;
-    r.job.d = make_phases(p, 0, &next);
-    r.job.h = make_phases(p, 1, &next);
-    r.job.w = make_phases(p, 2, &next);
+    const struct cut *c = p->cut;
+    struct run r = {.items = p->channels_last ? c->kernels->last : c->kernels->first};
+    /* All but the tensors, which are in front; the whole would be copied by a slow instruction. */
+    const size_t rest = offsetof(struct cvp_dw_job, backward);
+    memcpy((char *)&r.job + rest, (const char *)&c->job + rest, sizeof r.job - rest);
+    r.job.p = p;
+    r.job.in = r.job.backward ? t->dst : t->src;
+    r.job.bias = t->bias;
+    r.job.weights = t->weights;
+    r.job.out = t->out;
+    r.job.residual = p->residual ? t->residual : NULL;
+    if (c->axes_bytes) make_axes(&r.job, scratch);
     if (p->channels_last) {
-        void *packed = (char *)scratch + axes_bytes(p);
+        void *packed = (char *)scratch + c->axes_bytes;
         if (!t->packed) pack(p, t->weights, packed, context);
         r.job.weights = t->packed ? t->packed : packed;
     }
-    cvp_parallel(context, cut(&r.job, kernels), run_range, &r);
+    cvp_parallel(context, c->items, run_range, &r);
     return CONVOP_OK;
 }
 
@@ -170,7 +210,8 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         .direction = dir,                                                                          \
         .version = 2,                                                                              \
         .level = CONVOP_LEVEL_BUILTIN,                                                             \
-        .applicable = applicable,                                                                  \
+        .cut = cut,                                                                                \
+        .cut_size = CONV_CUT_SIZE(struct cut),                                                     \
         .workspace = workspace,                                                                    \
         .packed_bytes = packed_bytes,                                                              \
         .pack = pack,                                                                              \

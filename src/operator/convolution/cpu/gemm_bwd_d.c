@@ -53,7 +53,7 @@ static struct blocks plan_blocks(const convop_conv_problem *p)
 struct job {
     const convop_conv_problem *p;
     const convop_conv_operands *t;
-    struct blocks blocks;
+    const struct blocks *blocks;
 };
 
 /* columns = transposed weights of channels [c0, c1) x pixels [y0, y1); c is where row 0 goes. */
@@ -78,7 +78,7 @@ static void multiply(const struct job *job, int64_t g, int64_t c0, int64_t c1, i
                                 .c = c,
                                 .c_row = c_row,
                                 .accumulate = accumulate};
-        cvp_gemm_multiply(&job->blocks.matmul, &gemm, scratch);
+        cvp_gemm_multiply(&job->blocks->matmul, &gemm, scratch);
         return;
     }
     /* A block of channels is contiguous within a tap only; all channels are so across taps. */
@@ -96,7 +96,7 @@ static void multiply(const struct job *job, int64_t g, int64_t c0, int64_t c1, i
                                 .c = cvp_conv_at_mut(p, c, tap * run),
                                 .c_row = c_row,
                                 .accumulate = accumulate};
-        cvp_gemm_multiply(&job->blocks.matmul, &gemm, scratch);
+        cvp_gemm_multiply(&job->blocks->matmul, &gemm, scratch);
     }
 }
 
@@ -116,7 +116,7 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
 {
     const struct job *job = job_;
     const convop_conv_problem *p = job->p;
-    const struct blocks *b = &job->blocks;
+    const struct blocks *b = job->blocks;
     int64_t block = task % b->per_image, g = task / b->per_image % p->g;
     int64_t n = task / b->per_image / p->g, all = cvp_conv_dst_pixels(p);
     int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
@@ -139,35 +139,36 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
     }
 }
 
-static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
 {
     if (!cvp_conv_is_plain(p, why)) return 0;
-    struct blocks b = plan_blocks(p);
-    return cvp_conv_lanes_fit(p, &b.lanes, why);
+    struct blocks *b = cut;
+    *b = plan_blocks(p);
+    return cvp_conv_lanes_fit(p, &b->lanes, why);
 }
 
 static size_t workspace(const convop_conv_problem *p)
 {
-    struct blocks b = plan_blocks(p);
-    return cvp_gemm_lanes_bytes(&b.lanes);
+    const struct blocks *b = p->cut;
+    return cvp_gemm_lanes_bytes(&b->lanes);
 }
 
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *scratch)
 {
-    struct job job = {p, t, plan_blocks(p)};
-    cvp_gemm_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
+    struct job job = {p, t, p->cut};
+    cvp_gemm_run_tasks(context, &job.blocks->lanes, job.blocks->tasks, run_task, &job, scratch);
     return CONVOP_OK;
 }
 
 static double estimate(const convop_conv_problem *p)
 {
-    const struct blocks b = plan_blocks(p);
+    const struct blocks *b = p->cut;
     const double images = (double)p->mb * (double)p->g, taps = (double)cvp_conv_taps(p);
-    const double all = (double)cvp_conv_dst_pixels(p), pixels = (double)b.pixels;
-    const int by_tap = p->channels_last && b.channels < p->ic / p->g;
-    const double rows = (double)b.channels * (by_tap ? 1 : taps);
-    struct cvp_conv_products w = {.k = (double)(p->oc / p->g), .tasks = (double)b.tasks};
+    const double all = (double)cvp_conv_dst_pixels(p), pixels = (double)b->pixels;
+    const int by_tap = p->channels_last && b->channels < p->ic / p->g;
+    const double rows = (double)b->channels * (by_tap ? 1 : taps);
+    struct cvp_conv_products w = {.k = (double)(p->oc / p->g), .tasks = (double)b->tasks};
     w.m = p->channels_last ? pixels : rows;
     w.n = p->channels_last ? rows : pixels;
     w.calls = w.tasks;
@@ -186,7 +187,8 @@ const convop_conv_impl cvp_conv_gemm_bwd_d = {
     .direction = CONVOP_BWD_D,
     .version = 1,
     .level = CONVOP_LEVEL_BUILTIN,
-    .applicable = applicable,
+    .cut = cut,
+    .cut_size = CONV_CUT_SIZE(struct blocks),
     .workspace = workspace,
     .run = run,
     .estimate = estimate,

@@ -22,7 +22,7 @@ struct blocks {
     int64_t row_blocks, filter_blocks, tasks;
 };
 
-static void cut(struct blocks *b, const convop_conv_problem *p)
+static void count(struct blocks *b, const convop_conv_problem *p)
 {
     int64_t ocg = p->oc / p->g;
     b->row_blocks = cvp_ceil_div(b->rows, b->row_block);
@@ -36,12 +36,12 @@ static struct blocks plan_blocks(const convop_conv_problem *p)
     int64_t ocg = p->oc / p->g;
     b.row_block = cvp_min_i64(b.rows, MAX_SIDE);
     b.filter_block = cvp_min_i64(ocg, MAX_SIDE);
-    cut(&b, p);
+    count(&b, p);
     while (b.tasks < CVP_GEMM_MIN_TASKS) {
         int64_t *side = b.row_block >= b.filter_block ? &b.row_block : &b.filter_block;
         if (*side <= MIN_SIDE) break;
         *side = cvp_max_i64(MIN_SIDE, cvp_ceil_div(*side, 2));
-        cut(&b, p);
+        count(&b, p);
     }
     int pointwise = cvp_conv_is_pointwise(p);
     b.pixels = pointwise ? cvp_conv_dst_pixels(p)
@@ -55,7 +55,7 @@ static struct blocks plan_blocks(const convop_conv_problem *p)
 struct job {
     const convop_conv_problem *p;
     const convop_conv_operands *t;
-    struct blocks blocks;
+    const struct blocks *blocks;
 };
 
 /* What a task computes, in all images. */
@@ -92,16 +92,16 @@ static void add_pixels(const struct job *job, const struct part *part, int64_t n
                             .b_row = last ? ld : 1,
                             .b_col = last ? 1 : ld,
                             .c = part->c,
-                            .c_row = job->blocks.rows,
+                            .c_row = job->blocks->rows,
                             .accumulate = accumulate};
-    cvp_gemm_multiply(&job->blocks.matmul, &gemm, scratch);
+    cvp_gemm_multiply(&job->blocks->matmul, &gemm, scratch);
 }
 
 static void run_task(const void *job_, int64_t task, void *columns, void *scratch)
 {
     const struct job *job = job_;
     const convop_conv_problem *p = job->p;
-    const struct blocks *b = &job->blocks;
+    const struct blocks *b = job->blocks;
     int64_t ocg = p->oc / p->g, all = cvp_conv_dst_pixels(p);
     struct part part = {.g = task / b->row_blocks / b->filter_blocks,
                         .k0 = task % b->row_blocks * b->row_block,
@@ -115,40 +115,41 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
                        p->add || n > 0 || y0 > 0, columns, scratch);
 }
 
-static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
 {
     if (!cvp_conv_is_plain(p, why)) return 0;
-    struct blocks b = plan_blocks(p);
-    return cvp_conv_lanes_fit(p, &b.lanes, why);
+    struct blocks *b = cut;
+    *b = plan_blocks(p);
+    return cvp_conv_lanes_fit(p, &b->lanes, why);
 }
 
 static size_t workspace(const convop_conv_problem *p)
 {
-    struct blocks b = plan_blocks(p);
-    return cvp_gemm_lanes_bytes(&b.lanes);
+    const struct blocks *b = p->cut;
+    return cvp_gemm_lanes_bytes(&b->lanes);
 }
 
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *scratch)
 {
-    struct job job = {p, t, plan_blocks(p)};
-    cvp_gemm_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
+    struct job job = {p, t, p->cut};
+    cvp_gemm_run_tasks(context, &job.blocks->lanes, job.blocks->tasks, run_task, &job, scratch);
     return CONVOP_OK;
 }
 
 static double estimate(const convop_conv_problem *p)
 {
-    const struct blocks b = plan_blocks(p);
-    const double images = (double)p->mb * (double)p->g, again = (double)b.filter_blocks;
-    const double all = (double)cvp_conv_dst_pixels(p), pixels = (double)b.pixels;
-    struct cvp_conv_products w = {.m = (double)b.filter_block,
-                                  .n = (double)b.row_block,
+    const struct blocks *b = p->cut;
+    const double images = (double)p->mb * (double)p->g, again = (double)b->filter_blocks;
+    const double all = (double)cvp_conv_dst_pixels(p), pixels = (double)b->pixels;
+    struct cvp_conv_products w = {.m = (double)b->filter_block,
+                                  .n = (double)b->row_block,
                                   .k = pixels,
-                                  .tasks = (double)b.tasks};
+                                  .tasks = (double)b->tasks};
     w.calls = w.tasks * (double)p->mb * cvp_conv_parts(all, pixels);
     if (!cvp_conv_is_pointwise(p)) {
-        w.columns = images * (double)b.rows * all * again;
-        w.runs = cvp_conv_column_runs(p, images, (double)b.rows) * again;
+        w.columns = images * (double)b->rows * all * again;
+        w.runs = cvp_conv_column_runs(p, images, (double)b->rows) * again;
     }
     return cvp_conv_products_price(p, &w);
 }
@@ -160,7 +161,8 @@ const convop_conv_impl cvp_conv_gemm_bwd_w = {
     .direction = CONVOP_BWD_W,
     .version = 1,
     .level = CONVOP_LEVEL_BUILTIN,
-    .applicable = applicable,
+    .cut = cut,
+    .cut_size = CONV_CUT_SIZE(struct blocks),
     .workspace = workspace,
     .run = run,
     .estimate = estimate,

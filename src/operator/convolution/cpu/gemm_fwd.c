@@ -39,7 +39,7 @@ static struct blocks plan_blocks(const convop_conv_problem *p)
 struct job {
     const convop_conv_problem *p;
     const convop_conv_operands *t;
-    struct blocks blocks;
+    const struct blocks *blocks;
 };
 
 #define T          float
@@ -58,7 +58,7 @@ static void run_task(const void *job_, int64_t task, void *columns, void *scratc
 {
     const struct job *job = job_;
     const convop_conv_problem *p = job->p;
-    const struct blocks *b = &job->blocks;
+    const struct blocks *b = job->blocks;
     int64_t block = task % b->per_image, g = task / b->per_image % p->g;
     int64_t n = task / b->per_image / p->g;
     int64_t y0 = block * b->pixels, y1 = cvp_min_i64(y0 + b->pixels, cvp_conv_dst_pixels(p));
@@ -116,33 +116,34 @@ static void pack(const convop_conv_problem *p, const void *weights, void *packed
     cvp_copy_strided(context, 3, sizes, packed, to, p->dtype, weights, from, p->dtype);
 }
 
-static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
 {
     if (!cvp_conv_is_plain(p, why)) return 0;
-    struct blocks b = plan_blocks(p);
-    return cvp_conv_lanes_fit(p, &b.lanes, why);
+    struct blocks *b = cut;
+    *b = plan_blocks(p);
+    return cvp_conv_lanes_fit(p, &b->lanes, why);
 }
 
 static size_t workspace(const convop_conv_problem *p)
 {
-    struct blocks b = plan_blocks(p);
-    return cvp_gemm_lanes_bytes(&b.lanes);
+    const struct blocks *b = p->cut;
+    return cvp_gemm_lanes_bytes(&b->lanes);
 }
 
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *scratch)
 {
-    struct job job = {p, t, plan_blocks(p)};
-    cvp_gemm_run_tasks(context, &job.blocks.lanes, job.blocks.tasks, run_task, &job, scratch);
+    struct job job = {p, t, p->cut};
+    cvp_gemm_run_tasks(context, &job.blocks->lanes, job.blocks->tasks, run_task, &job, scratch);
     return CONVOP_OK;
 }
 
 static double estimate(const convop_conv_problem *p)
 {
-    const struct blocks b = plan_blocks(p);
-    const double images = (double)p->mb * (double)p->g, rows = (double)b.rows;
-    const double pixels = (double)b.pixels, ocg = (double)(p->oc / p->g);
-    struct cvp_conv_products w = {.calls = (double)b.tasks, .k = rows, .tasks = (double)b.tasks};
+    const struct blocks *b = p->cut;
+    const double images = (double)p->mb * (double)p->g, rows = (double)b->rows;
+    const double pixels = (double)b->pixels, ocg = (double)(p->oc / p->g);
+    struct cvp_conv_products w = {.calls = (double)b->tasks, .k = rows, .tasks = (double)b->tasks};
     w.m = p->channels_last ? pixels : ocg;
     w.n = p->channels_last ? ocg : pixels;
     if (!cvp_conv_is_pointwise(p)) {
@@ -159,7 +160,8 @@ const convop_conv_impl cvp_conv_gemm_fwd = {
     .direction = CONVOP_FWD,
     .version = 1,
     .level = CONVOP_LEVEL_BUILTIN,
-    .applicable = applicable,
+    .cut = cut,
+    .cut_size = CONV_CUT_SIZE(struct blocks),
     .workspace = workspace,
     .packed_bytes = packed_bytes,
     .pack = pack,

@@ -1,6 +1,9 @@
 /* The rows `implicit`, by layout. */
 #include "src/operator/convolution/cpu/implicit.h"
 
+#include "src/operator/convolution/cpu/implicit_first.h"
+#include "src/operator/convolution/cpu/implicit_last.h"
+
 int cvp_conv_implicit_fits(const convop_conv_problem *p, int lanes, char why[CONVOP_WHY_SIZE])
 {
     if (lanes > 0) return 1;
@@ -9,11 +12,17 @@ int cvp_conv_implicit_fits(const convop_conv_problem *p, int lanes, char why[CON
     return 0;
 }
 
-static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+/* Either of them. */
+union cut {
+    struct implicit_first first;
+    struct implicit_last last;
+};
+
+static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
 {
     if (!cvp_conv_is_dense(p, why)) return 0;
-    if (!p->channels_last) return cvp_conv_implicit_first_applicable(p, why);
-    return cvp_conv_implicit_last_applicable(p, why);
+    if (!p->channels_last) return cvp_conv_implicit_first_cut(p, cut, why);
+    return cvp_conv_implicit_last_cut(p, cut, why);
 }
 
 static size_t workspace(const convop_conv_problem *p)
@@ -55,7 +64,8 @@ static int fuses(const convop_conv_problem *p)
         .direction = dir,                                                                          \
         .version = 2,                                                                              \
         .level = CONVOP_LEVEL_BUILTIN,                                                             \
-        .applicable = applicable,                                                                  \
+        .cut = cut,                                                                                \
+        .cut_size = CONV_CUT_SIZE(union cut),                                                      \
         .workspace = workspace,                                                                    \
         .packed_bytes = packed_bytes,                                                              \
         .pack = pack,                                                                              \

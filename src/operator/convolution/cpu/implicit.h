@@ -16,7 +16,7 @@ static inline int64_t cvp_conv_implicit_next(int64_t *number, int64_t count)
     return place;
 }
 
-/* For applicable: 1 if a plan has lanes, or 0 with the reason. */
+/* For cut: 1 if a plan has lanes, or 0 with the reason. */
 int cvp_conv_implicit_fits(const convop_conv_problem *p, int lanes, char why[CONVOP_WHY_SIZE]);
 
 /* Expected milliseconds. */
@@ -24,7 +24,7 @@ double cvp_conv_implicit_estimate(const convop_conv_problem *p);
 double cvp_conv_implicit_filter_estimate(const convop_conv_problem *p);
 
 /* N*C, forward and backward by data. */
-int cvp_conv_implicit_last_applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE]);
+int cvp_conv_implicit_last_cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE]);
 size_t cvp_conv_implicit_last_workspace(const convop_conv_problem *p);
 size_t cvp_conv_implicit_last_packed_bytes(const convop_conv_problem *p);
 void cvp_conv_implicit_last_pack(const convop_conv_problem *p, const void *weights, void *packed,
@@ -34,7 +34,7 @@ convop_status cvp_conv_implicit_last_run(const convop_conv_problem *p,
                                          const convop_context *context, void *workspace);
 
 /* NC*, forward and backward by data. */
-int cvp_conv_implicit_first_applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE]);
+int cvp_conv_implicit_first_cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE]);
 size_t cvp_conv_implicit_first_workspace(const convop_conv_problem *p);
 size_t cvp_conv_implicit_first_packed_bytes(const convop_conv_problem *p);
 void cvp_conv_implicit_first_pack(const convop_conv_problem *p, const void *weights, void *packed,

@@ -85,27 +85,28 @@ static double outputs(const convop_conv_problem *p)
 
 static double estimate_last(const convop_conv_problem *p)
 {
-    const struct implicit_last l = cvp_conv_implicit_last_plan(p);
-    const double phases = (double)l.phases, taps = (double)l.taps / phases;
-    const double pixels = outputs(p), sum = taps * (double)l.in_c;
-    const double rows = pixels / (double)l.width; /* parts of rows, of all phases */
-    const double tiles = rows * cvp_conv_parts((double)l.width, l.kernels->rows) * (double)l.panels;
-    const int is_one = (l.staged_bytes > 0 || p->g == 1) && phases == 1 && p->dw == 1;
-    const double panel = sum * (double)l.columns; /* elements of weights that a tile reads */
+    const struct implicit_last *l = p->cut;
+    const double phases = (double)l->phases, taps = (double)l->taps / phases;
+    const double pixels = outputs(p), sum = taps * (double)l->ends.in.c;
+    const double rows = pixels / (double)l->width; /* parts of rows, of all phases */
+    const double tiles =
+        rows * cvp_conv_parts((double)l->width, l->kernels->rows) * (double)l->panels;
+    const int is_one = (l->staged_bytes > 0 || p->g == 1) && phases == 1 && p->dw == 1;
+    const double panel = sum * (double)l->columns; /* elements of weights that a tile reads */
     double work[CONV_KINDS] = {
-        [PRODUCTS] = pixels * sum * cvp_conv_parts((double)l.out_c, l.kernels->lanes),
-        [BROADCASTS] = pixels * sum * (double)l.panels,
+        [PRODUCTS] = pixels * sum * cvp_conv_parts((double)l->ends.out.c, l->kernels->lanes),
+        [BROADCASTS] = pixels * sum * (double)l->panels,
         [TILES] = tiles,
         [RUNS] = tiles * (is_one ? taps / (double)p->kw : taps),
         [WEIGHTS] = p->constant_weights ? 0
-                                        : (double)p->g * (double)(l.panels * l.columns) *
-                                              (double)l.taps * (double)l.in_c,
-        [STAGED] = (double)l.tasks * (double)(l.staged_bytes / (size_t)l.size),
-        [RELOADED] = panel * (double)l.size > CONV_FIRST_LEVEL ? tiles * panel : 0,
+                                        : (double)p->g * (double)(l->panels * l->columns) *
+                                              (double)l->taps * (double)l->ends.in.c,
+        [STAGED] = (double)l->tasks * (double)(l->staged_bytes / (size_t)l->size),
+        [RELOADED] = panel * (double)l->size > CONV_FIRST_LEVEL ? tiles * panel : 0,
         [FETCHED] =
-            l.weight_bytes > CONV_SECOND_LEVEL ? (double)l.tasks * (double)l.panels * panel : 0,
+            l->weight_bytes > CONV_SECOND_LEVEL ? (double)l->tasks * (double)l->panels * panel : 0,
     };
-    return price(p, work, (double)l.tasks);
+    return price(p, work, (double)l->tasks);
 }
 
 /* Parts of `unit` pixels of all blocks of a plane's rows, in the first phase. */
@@ -124,29 +125,32 @@ static double parts_first(const struct implicit_first *f, int64_t unit)
 
 static double estimate_first(const convop_conv_problem *p)
 {
-    const struct implicit_first f = cvp_conv_implicit_first_plan(p);
-    const double taps = (double)cvp_conv_taps(p) / (double)f.phases, sum = taps * (double)f.in_c;
-    const double chunks = cvp_conv_parts((double)f.in_c, (double)f.chunk), out = (double)f.out_c;
-    const double planes = (double)f.phases * (double)p->mb * (double)p->g * (double)f.d_count;
-    const double vectors = planes * parts_first(&f, f.kernels->lanes);
-    const double strips = planes * parts_first(&f, f.columns);
+    const struct implicit_first *f = p->cut;
+    const double taps = (double)cvp_conv_taps(p) / (double)f->phases,
+                 sum = taps * (double)f->ends.in.c;
+    const double chunks = cvp_conv_parts((double)f->ends.in.c, (double)f->chunk),
+                 out = (double)f->ends.out.c;
+    const double planes = (double)f->phases * (double)p->mb * (double)p->g * (double)f->d_count;
+    const double vectors = planes * parts_first(f, f->kernels->lanes);
+    const double strips = planes * parts_first(f, f->columns);
     double work[CONV_KINDS] = {
         [PRODUCTS] = vectors * out * sum,
         [BROADCASTS] = strips * out * sum,
-        [TILES] = strips * (double)f.tiles * chunks,
-        [GATHERED] = f.is_gathered && !f.is_direct ? vectors * sum * (double)f.tile_blocks : 0,
-        [WEIGHTS] = f.is_raw || p->constant_weights
+        [TILES] = strips * (double)f->tiles * chunks,
+        [GATHERED] = f->is_gathered && !f->is_direct ? vectors * sum * (double)f->tile_blocks : 0,
+        [WEIGHTS] = f->is_raw || p->constant_weights
                         ? 0
-                        : (double)p->g * out * (double)f.in_c * (double)cvp_conv_taps(p),
-        [STAGED] = f.is_plane ? 0
-                              : (double)f.tasks * (double)f.in_c *
-                                    (double)(f.step_h * f.step_w * f.depths) *
-                                    (double)(f.staged_rows * f.pitch),
-        [PUT] = f.is_flat || f.phases > 1 ? outputs(p) * out * chunks : 0,
-        [FETCHED] =
-            f.weight_bytes > CONV_SECOND_LEVEL ? (double)(f.tasks / f.tile_blocks) * out * sum : 0,
+                        : (double)p->g * out * (double)f->ends.in.c * (double)cvp_conv_taps(p),
+        [STAGED] = f->is_plane ? 0
+                               : (double)f->tasks * (double)f->ends.in.c *
+                                     (double)(f->step_h * f->step_w * f->depths) *
+                                     (double)(f->staged_rows * f->pitch),
+        [PUT] = f->is_flat || f->phases > 1 ? outputs(p) * out * chunks : 0,
+        [FETCHED] = f->weight_bytes > CONV_SECOND_LEVEL
+                        ? (double)(f->tasks / f->tile_blocks) * out * sum
+                        : 0,
     };
-    return price(p, work, (double)f.tasks);
+    return price(p, work, (double)f->tasks);
 }
 
 double cvp_conv_implicit_estimate(const convop_conv_problem *p)
@@ -156,29 +160,31 @@ double cvp_conv_implicit_estimate(const convop_conv_problem *p)
 
 double cvp_conv_implicit_filter_estimate(const convop_conv_problem *p)
 {
-    const struct implicit_filter f = cvp_conv_implicit_filter_plan(p);
-    const double pixels = (double)p->mb * (double)cvp_conv_dst_pixels(p), taps = (double)f.taps;
-    const double wide = (double)(p->channels_last ? f.icg : f.ocg);
-    const double high = (double)(p->channels_last ? f.ocg : f.icg);
+    const struct implicit_filter *f = p->cut;
+    const double pixels = (double)p->mb * (double)cvp_conv_dst_pixels(p), taps = (double)f->taps;
+    const double wide = (double)(p->channels_last ? f->icg : f->ocg);
+    const double high = (double)(p->channels_last ? f->ocg : f->icg);
     const double vectors = p->channels_last
-                               ? cvp_conv_parts(wide, f.kernels->lanes)
-                               : cvp_conv_parts(wide, (double)f.columns) * f.kernels->vectors;
-    const double panels = cvp_conv_parts(wide, (double)f.columns), g = (double)p->g;
+                               ? cvp_conv_parts(wide, f->kernels->lanes)
+                               : cvp_conv_parts(wide, (double)f->columns) * f->kernels->vectors;
+    const double panels = cvp_conv_parts(wide, (double)f->columns), g = (double)p->g;
     const double rows = (double)p->mb * (double)(p->od * p->oh);
-    const double chunks = (double)p->mb * cvp_conv_parts((double)(p->od * p->oh), (double)f.chunk);
-    const double tiles = g * taps * cvp_conv_parts(high, f.kernels->rows) * panels;
+    const double chunks = (double)p->mb * cvp_conv_parts((double)(p->od * p->oh), (double)f->chunk);
+    const double tiles = g * taps * cvp_conv_parts(high, f->kernels->rows) * panels;
     double work[CONV_KINDS] = {
         [PRODUCTS] = g * pixels * taps * high * vectors,
         [BROADCASTS] = g * pixels * taps * high * panels,
         [TILES] = tiles * chunks,
         [RUNS] = tiles * (cvp_conv_is_pointwise(p) ? chunks : rows),
         [STAGED] =
-            p->channels_last ? 0 : pixels * (double)p->oc * (double)(f.in_blocks * f.tap_blocks),
-        [PUT] = p->channels_last ? 0 : (double)p->oc * (double)f.icg * taps,
+            p->channels_last ? 0 : pixels * (double)p->oc * (double)(f->in_blocks * f->tap_blocks),
+        [PUT] = p->channels_last ? 0 : (double)p->oc * (double)f->icg * taps,
     };
     /* Every task has its own copies. */
     const double src = (double)p->mb * (double)cvp_conv_src_pixels(p) * (double)p->ic;
-    const double converted = (double)f.tap_blocks * (pixels * (double)p->oc * (double)f.in_blocks +
-                                                     src * (double)f.out_blocks);
-    return price(p, work, (double)f.tasks) + cvp_conv_convert_price(p, converted, (double)f.tasks);
+    const double converted =
+        (double)f->tap_blocks *
+        (pixels * (double)p->oc * (double)f->in_blocks + src * (double)f->out_blocks);
+    return price(p, work, (double)f->tasks) +
+           cvp_conv_convert_price(p, converted, (double)f->tasks);
 }

@@ -86,26 +86,28 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
     }
 }
 
-static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
 {
     /* Rows of several depths are not staged. */
     const int is_flat = p->od == 1 && p->kd == 1;
-    return (is_flat ? cvp_conv_is_dense(p, why) : cvp_conv_is_plain(p, why)) &&
-           cvp_conv_implicit_fits(p, cvp_conv_implicit_filter_plan(p).lanes, why);
+    struct implicit_filter *f = cut;
+    if (!(is_flat ? cvp_conv_is_dense(p, why) : cvp_conv_is_plain(p, why))) return 0;
+    *f = cvp_conv_implicit_filter_plan(p);
+    return cvp_conv_implicit_fits(p, f->lanes, why);
 }
 
 static size_t workspace(const convop_conv_problem *p)
 {
-    const struct implicit_filter f = cvp_conv_implicit_filter_plan(p);
-    return (size_t)f.lanes * f.lane_bytes;
+    const struct implicit_filter *f = p->cut;
+    return (size_t)f->lanes * f->lane_bytes;
 }
 
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *scratch)
 {
-    const struct implicit_filter f = cvp_conv_implicit_filter_plan(p);
-    struct implicit_filter_job job = {&f, t->src, t->dst, t->out, scratch};
-    cvp_parallel_on(context, f.lanes, f.tasks, run_tasks, &job);
+    const struct implicit_filter *f = p->cut;
+    struct implicit_filter_job job = {f, t->src, t->dst, t->out, scratch};
+    cvp_parallel_on(context, f->lanes, f->tasks, run_tasks, &job);
     return CONVOP_OK;
 }
 
@@ -116,7 +118,8 @@ const convop_conv_impl cvp_conv_implicit_bwd_w = {
     .direction = CONVOP_BWD_W,
     .version = 2,
     .level = CONVOP_LEVEL_BUILTIN,
-    .applicable = applicable,
+    .cut = cut,
+    .cut_size = CONV_CUT_SIZE(struct implicit_filter),
     .workspace = workspace,
     .run = run,
     .estimate = cvp_conv_implicit_filter_estimate,

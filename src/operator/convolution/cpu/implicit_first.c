@@ -34,8 +34,8 @@ static void clear(const struct implicit_first_job *job, const struct implicit_fi
                     job, b,
                     &(struct implicit_first_strip){th, at, (int)cvp_min_i64(f->columns, width - at),
                                                    0},
-                    i * f->height, (int)cvp_min_i64(f->height, f->out_c - i * f->height), zeros,
-                    f->columns, 0, 0);
+                    i * f->height, (int)cvp_min_i64(f->height, f->ends.out.c - i * f->height),
+                    zeros, f->columns, 0, 0);
 }
 
 static void compute(const struct implicit_first_job *job, const struct implicit_first_block *b)
@@ -46,8 +46,8 @@ static void compute(const struct implicit_first_job *job, const struct implicit_
         return;
     }
     cvp_conv_implicit_first_fill_table(f, b);
-    for (int64_t c0 = 0; c0 < f->in_c; c0 += f->chunk) {
-        const int64_t c1 = cvp_min_i64(c0 + f->chunk, f->in_c);
+    for (int64_t c0 = 0; c0 < f->ends.in.c; c0 += f->chunk) {
+        const int64_t c1 = cvp_min_i64(c0 + f->chunk, f->ends.in.c);
         if (!f->is_plane) {
             int outer = cvp_stage_enter(CONVOP_STAGE_LOWERING);
             cvp_conv_implicit_first_stage(f, b, job->in, c0, c1);
@@ -89,12 +89,13 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
 
 /* ---- the row ------------------------------------------------------------------------------- */
 
-int cvp_conv_implicit_first_applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+int cvp_conv_implicit_first_cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
 {
-    const struct implicit_first f = cvp_conv_implicit_first_plan(p);
-    if (f.phases <= CVP_IMPLICIT_MAX_PHASES) return cvp_conv_implicit_fits(p, f.lanes, why);
+    struct implicit_first *f = cut;
+    *f = cvp_conv_implicit_first_plan(p);
+    if (f->phases <= CVP_IMPLICIT_MAX_PHASES) return cvp_conv_implicit_fits(p, f->lanes, why);
     snprintf(why, CONVOP_WHY_SIZE, "the strides' product is %lld, it takes up to %d",
-             (long long)f.phases, CVP_IMPLICIT_MAX_PHASES);
+             (long long)f->phases, CVP_IMPLICIT_MAX_PHASES);
     return 0;
 }
 
@@ -106,29 +107,30 @@ static size_t own_bytes(const struct implicit_first *f)
 
 size_t cvp_conv_implicit_first_workspace(const convop_conv_problem *p)
 {
-    const struct implicit_first f = cvp_conv_implicit_first_plan(p);
-    return own_bytes(&f) + (size_t)f.lanes * f.lane_bytes;
+    const struct implicit_first *f = p->cut;
+    return own_bytes(f) + (size_t)f->lanes * f->lane_bytes;
 }
 
 size_t cvp_conv_implicit_first_packed_bytes(const convop_conv_problem *p)
 {
-    return cvp_conv_implicit_first_plan(p).weight_bytes;
+    const struct implicit_first *f = p->cut;
+    return f->weight_bytes;
 }
 
 void cvp_conv_implicit_first_pack(const convop_conv_problem *p, const void *weights, void *packed,
                                   const convop_context *context)
 {
-    const struct implicit_first f = cvp_conv_implicit_first_plan(p);
-    cvp_conv_implicit_first_pack_weights(&f, weights, packed, context);
+    const struct implicit_first *f = p->cut;
+    cvp_conv_implicit_first_pack_weights(f, weights, packed, context);
 }
 
 convop_status cvp_conv_implicit_first_run(const convop_conv_problem *p,
                                           const convop_conv_operands *t,
                                           const convop_context *context, void *workspace)
 {
-    const struct implicit_first f = cvp_conv_implicit_first_plan(p);
+    const struct implicit_first *f = p->cut;
     const int forward = p->direction == CONVOP_FWD;
-    struct implicit_first_job job = {.f = &f,
+    struct implicit_first_job job = {.f = f,
                                      .t = t,
                                      .in = forward ? t->src : t->dst,
                                      .packed = t->packed,
@@ -136,17 +138,17 @@ convop_status cvp_conv_implicit_first_run(const convop_conv_problem *p,
                                      .bias_step = p->bias_stride,
                                      .out = t->out,
                                      .residual = p->residual ? t->residual : NULL,
-                                     .lanes = (char *)workspace + own_bytes(&f)};
-    if (t->bias && f.converts) {
-        f.stored->load(workspace, t->bias, p->bias_stride, p->oc);
+                                     .lanes = (char *)workspace + own_bytes(f)};
+    if (t->bias && f->converts) {
+        f->stored->load(workspace, t->bias, p->bias_stride, p->oc);
         job.bias = workspace;
         job.bias_step = 1;
     }
-    if (!t->packed && !f.is_raw) {
-        char *packed = (char *)workspace + f.bias_bytes;
-        cvp_conv_implicit_first_pack_weights(&f, t->weights, packed, context);
+    if (!t->packed && !f->is_raw) {
+        char *packed = (char *)workspace + f->bias_bytes;
+        cvp_conv_implicit_first_pack_weights(f, t->weights, packed, context);
         job.packed = packed;
     }
-    cvp_parallel_on(context, f.lanes, f.tasks, run_tasks, &job);
+    cvp_parallel_on(context, f->lanes, f->tasks, run_tasks, &job);
     return CONVOP_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef CVP_CONV_IMPLICIT_FIRST_H
 #define CVP_CONV_IMPLICIT_FIRST_H
 
+#include "src/operator/convolution/cpu/ends.h"
 #include "src/operator/convolution/cpu/stencil.h"
 #include "src/operator/tile/tile.h"
 
@@ -16,7 +17,7 @@ struct implicit_first {
     const struct cvp_stored *stored, *numbers; /* elements of the tensors, and as computed with */
     int converts;                              /* these are not the same */
     int64_t size;                              /* bytes of a number */
-    int64_t in_c, out_c, in_all, out_all, in_h, in_w, out_h, out_w, in_plane, out_plane;
+    struct conv_ends ends;
     int64_t columns, height, tiles;  /* of a tile; tiles of output channels */
     int64_t chunk;                   /* input channels at a time */
     int64_t rows, width;             /* of a task: rows, and pixels of a row; parts of one row */

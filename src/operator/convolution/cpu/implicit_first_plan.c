@@ -111,8 +111,8 @@ static int cut(struct implicit_first *f, const struct stencil *s)
     } else {
         f->chunk = BLOCK_BYTES / (row * (least + spread_h));
     }
-    f->chunk = cvp_max_i64(1, cvp_min_i64(f->in_c, f->chunk));
-    f->chunk = cvp_ceil_div(f->in_c, cvp_ceil_div(f->in_c, f->chunk));
+    f->chunk = cvp_max_i64(1, cvp_min_i64(f->ends.in.c, f->chunk));
+    f->chunk = cvp_ceil_div(f->ends.in.c, cvp_ceil_div(f->ends.in.c, f->chunk));
     if (!f->is_gathered)
         f->rows = f->width < s->w.count
                       ? 1
@@ -136,10 +136,10 @@ static void plan_weights(struct implicit_first *f)
     f->is_raw =
         !f->converts && (forward || taps == 1 || (f->is_gathered && f->phase_taps[1] == taps));
     int64_t most = f->kernels->rows;
-    if (f->is_raw && forward && f->in_c * taps * f->size % CONFLICT_BYTES == 0)
+    if (f->is_raw && forward && f->ends.in.c * taps * f->size % CONFLICT_BYTES == 0)
         most = cvp_min_i64(most, CONFLICT_ROWS);
-    f->tiles = cvp_ceil_div(f->out_c, most);
-    f->height = cvp_ceil_div(f->out_c, f->tiles);
+    f->tiles = cvp_ceil_div(f->ends.out.c, most);
+    f->height = cvp_ceil_div(f->ends.out.c, f->tiles);
 }
 
 /* Bytes of what a task works with; 0: too large to be counted. */
@@ -151,14 +151,14 @@ static int measure(struct implicit_first *f)
     f->strips = f->is_gathered ? cvp_ceil_div(f->rows * f->width, f->columns)
                 : f->is_flat   ? cvp_ceil_div((f->rows - 1) * f->pitch + f->width, f->columns)
                                : f->rows * cvp_ceil_div(f->width, f->columns);
-    if (!cvp_mul_i64(f->in_c * taps, f->height * f->size, &weights) ||
+    if (!cvp_mul_i64(f->ends.in.c * taps, f->height * f->size, &weights) ||
         !cvp_mul_i64(weights + 2 * CVP_BUFFER_ALIGN, p->g * f->tiles, &all) ||
         (!f->is_plane && !cvp_mul_i64(f->chunk * f->depths * f->step_h * f->step_w,
                                       f->staged_rows * f->pitch * f->size, &staged)) ||
         !cvp_mul_i64(f->chunk * taps, (int64_t)sizeof(int64_t), &table) ||
         (f->is_gathered &&
          !cvp_mul_i64(f->chunk * taps + 1, f->strips * f->columns * f->size, &panel)) ||
-        (f->converts && f->chunk < f->in_c &&
+        (f->converts && f->chunk < f->ends.in.c &&
          !cvp_mul_i64(f->tile_block * f->height, f->strips * f->columns * f->size, &sums)))
         return 0;
     /* Whole vectors are read past the last row, and written past the last panel. */
@@ -178,35 +178,23 @@ static int measure(struct implicit_first *f)
 
 struct implicit_first cvp_conv_implicit_first_plan(const convop_conv_problem *p)
 {
-    const int forward = p->direction == CONVOP_FWD;
-    const int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
-    struct implicit_first f = {
-        .p = p,
-        .kernels = cvp_tile_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa),
-        .stored = cvp_conv_stored(p),
-        .numbers = cvp_conv_numbers(p),
-        .converts = !cvp_conv_is_wide(p),
-        .size = (int64_t)cvp_conv_float_size(p),
-        .in_c = forward ? icg : ocg,
-        .out_c = forward ? ocg : icg,
-        .in_all = forward ? p->ic : p->oc,
-        .out_all = forward ? p->oc : p->ic,
-        .in_h = forward ? p->ih : p->oh,
-        .in_w = forward ? p->iw : p->ow,
-        .out_h = forward ? p->oh : p->ih,
-        .out_w = forward ? p->ow : p->iw,
-        .in_plane = forward ? cvp_conv_src_pixels(p) : cvp_conv_dst_pixels(p),
-        .out_plane = forward ? cvp_conv_dst_pixels(p) : cvp_conv_src_pixels(p),
-        .is_plane = cvp_conv_is_pointwise(p),
-        .phases = cvp_conv_phases(p)};
+    struct implicit_first f = {.p = p,
+                               .kernels = cvp_tile_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa),
+                               .stored = cvp_conv_stored(p),
+                               .numbers = cvp_conv_numbers(p),
+                               .converts = !cvp_conv_is_wide(p),
+                               .size = (int64_t)cvp_conv_float_size(p),
+                               .ends = cvp_conv_ends(p),
+                               .is_plane = cvp_conv_is_pointwise(p),
+                               .phases = cvp_conv_phases(p)};
     if (f.phases > CVP_IMPLICIT_MAX_PHASES) return f;
     for (int64_t i = 0; i < f.phases; i++) {
         const struct stencil s = cvp_conv_stencil(p, i, 0);
         f.phase_taps[i + 1] = f.phase_taps[i] + s.d.taps * s.h.taps * s.w.taps;
     }
     f.columns = cvp_tile_columns(f.kernels);
-    f.is_gathered = f.is_plane || f.out_c >= GATHERED_CHANNELS;
-    f.is_direct = f.is_plane && f.out_c < GATHERED_CHANNELS && !f.converts;
+    f.is_gathered = f.is_plane || f.ends.out.c >= GATHERED_CHANNELS;
+    f.is_direct = f.is_plane && f.ends.out.c < GATHERED_CHANNELS && !f.converts;
     plan_weights(&f);
     /* The first phase has the most outputs. */
     const struct stencil s = cvp_conv_stencil(p, 0, f.is_plane);

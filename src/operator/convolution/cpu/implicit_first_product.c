@@ -30,24 +30,24 @@ static struct chunk chunk_of(const struct implicit_first_job *job,
     k.tile.b_row = pixel_row;
     if (job->packed) {
         run->a = job->packed + (size_t)(b->g * f->tiles) * f->weight_panel_bytes +
-                 (f->in_c * f->phase_taps[b->phase] + c0 * taps) * f->height * f->size;
+                 (f->ends.in.c * f->phase_taps[b->phase] + c0 * taps) * f->height * f->size;
         k.tile.a_row = 1;
         k.tile.a_col = f->height;
         k.a_tile = (int64_t)f->weight_panel_bytes / f->size;
     } else if (f->p->direction == CONVOP_FWD) {
-        run->a = weights + (b->g * f->out_c * f->in_c + c0) * all * f->size;
-        k.tile.a_row = f->in_c * all;
+        run->a = weights + (b->g * f->ends.out.c * f->ends.in.c + c0) * all * f->size;
+        k.tile.a_row = f->ends.in.c * all;
         k.tile.a_col = 1;
         k.a_tile = f->height * k.tile.a_row;
     } else {
-        run->a = weights + (b->g * f->in_c + c0) * f->out_c * all * f->size;
+        run->a = weights + (b->g * f->ends.in.c + c0) * f->ends.out.c * all * f->size;
         k.tile.a_row = all;
-        k.tile.a_col = all == 1 ? f->out_c : 1;
+        k.tile.a_col = all == 1 ? f->ends.out.c : 1;
         k.a_tile = f->height * all;
         /* The taps of a channel follow each other, channels do not. */
         for (int64_t c = 1; c < c1 - c0 && all > 1; c++) {
             run[c] = run[c - 1];
-            run[c].a = (const char *)run->a + c * f->out_c * all * f->size;
+            run[c].a = (const char *)run->a + c * f->ends.out.c * all * f->size;
             run[c].b = (const char *)run->b + c * all * f->columns * f->size;
         }
         if (all > 1) {
@@ -65,28 +65,29 @@ static void compute_tile(const struct implicit_first_job *job, const struct impl
 {
     const struct implicit_first *f = job->f;
     const struct stencil *s = &b->s;
-    const int is_first = k->c0 == 0, is_last = k->c1 == f->in_c;
+    const int is_first = k->c0 == 0, is_last = k->c1 == f->ends.in.c;
     const int64_t channel = i * f->height;
-    const int rows = (int)cvp_min_i64(f->height, f->out_c - channel);
+    const int rows = (int)cvp_min_i64(f->height, f->ends.out.c - channel);
     struct cvp_tile_args t = k->tile;
     t.a_at = i * k->a_tile;
     t.b_at = b_at;
     t.stored = f->stored;
     if (job->bias && is_first) {
-        t.row_bias = job->bias + (b->g * f->out_c + channel) * job->bias_step * f->size;
+        t.row_bias = job->bias + (b->g * f->ends.out.c + channel) * job->bias_step * f->size;
         t.row_bias_step = job->bias_step;
     }
     const int is_in_place =
         s->w.out_step == 1 && (strip->at + strip->columns <= b->w1 - b->w0 ||
-                               (!f->is_flat && s->h.out_step == 1 && s->w.count == f->out_w));
+                               (!f->is_flat && s->h.out_step == 1 && s->w.count == f->ends.out.w));
     if (is_in_place && f->sum_bytes == 0) {
         const int64_t od = s->d.out_first + b->td * s->d.out_step;
         const int64_t oh = s->h.out_first + strip->th * s->h.out_step;
-        const int64_t at = ((b->n * f->out_all + b->g * f->out_c + channel) * f->out_plane +
-                            (od * f->out_h + oh) * f->out_w + s->w.out_first + b->w0 + strip->at) *
-                           f->stored->size;
+        const int64_t at =
+            ((b->n * f->ends.out.all + b->g * f->ends.out.c + channel) * f->ends.out.plane +
+             (od * f->ends.out.h + oh) * f->ends.out.w + s->w.out_first + b->w0 + strip->at) *
+            f->stored->size;
         t.c = job->out + at;
-        t.c_row = f->out_plane;
+        t.c_row = f->ends.out.plane;
         t.add = f->p->add || !is_first;
         if (is_last && job->residual) t.residual = job->residual + at;
         t.clamps = is_last && f->p->activation != CONVOP_ACTIVATION_NONE;
@@ -178,9 +179,9 @@ static void multiply_planes(const struct implicit_first_job *job,
     vectors.w1 = rest.w0 = b->w1 - (b->w1 - b->w0) % f->kernels->lanes;
     if (vectors.w0 < vectors.w1) {
         int outer = cvp_stage_enter(CONVOP_STAGE_PRODUCT);
-        const int64_t plane = b->n * f->in_all + b->g * f->in_c + c0;
-        const char *pixels = job->in + (plane * f->in_plane + b->w0) * f->size;
-        const struct chunk k = chunk_of(job, b, c0, c1, pixels, f->in_plane);
+        const int64_t plane = b->n * f->ends.in.all + b->g * f->ends.in.c + c0;
+        const char *pixels = job->in + (plane * f->ends.in.plane + b->w0) * f->size;
+        const struct chunk k = chunk_of(job, b, c0, c1, pixels, f->ends.in.plane);
         multiply_rows(job, &vectors, &k);
         cvp_stage_leave(outer);
     }

@@ -21,7 +21,7 @@ void cvp_conv_implicit_first_fill_table(const struct implicit_first *f,
     const struct stencil *s = &b->s;
     int64_t *to = b->table;
     if (f->is_plane) {
-        for (int64_t c = 0; c < f->chunk; c++) *to++ = c * f->in_plane;
+        for (int64_t c = 0; c < f->chunk; c++) *to++ = c * f->ends.in.plane;
         return;
     }
     for (int64_t c = 0; c < f->chunk; c++)
@@ -47,14 +47,15 @@ static void stage_plane(const struct implicit_first *f, const char *plane, int64
     for (int64_t phase_w = 0; phase_w < f->step_w; phase_w++, to += phase) {
         const int64_t w = low_w + phase_w;
         int64_t begin, end, phase_h = 0, row = 0;
-        window_inside(w, f->step_w, f->in_w, f->pitch, &begin, &end);
+        window_inside(w, f->step_w, f->ends.in.w, f->pitch, &begin, &end);
         const size_t left = (size_t)(begin * f->size), right = (size_t)((f->pitch - end) * f->size);
         for (int64_t h = low_h; row < f->staged_rows; h++) {
             char *own = to + phase_h * f->step_w * phase + row * line;
-            if (plane && inside(h, f->in_h) && begin < end) {
+            if (plane && inside(h, f->ends.in.h) && begin < end) {
                 if (left) memset(own, 0, left);
                 f->stored->load(own + left,
-                                plane + (h * f->in_w + w + begin * f->step_w) * f->stored->size,
+                                plane +
+                                    (h * f->ends.in.w + w + begin * f->step_w) * f->stored->size,
                                 f->step_w, end - begin);
                 if (right) memset(own + end * f->size, 0, right);
             } else {
@@ -77,7 +78,8 @@ void cvp_conv_implicit_first_stage(const struct implicit_first *f,
         const int64_t d = b->td * s->d.in_step + s->d.at_first + jd * s->d.at_step;
         for (int64_t c = c0; c < c1; c++) {
             const int64_t at =
-                (b->n * f->in_all + b->g * f->in_c + c) * f->in_plane + d * f->in_h * f->in_w;
+                (b->n * f->ends.in.all + b->g * f->ends.in.c + c) * f->ends.in.plane +
+                d * f->ends.in.h * f->ends.in.w;
             stage_plane(f, inside(d, s->d.in_size) ? in + at * f->stored->size : NULL, low_h, low_w,
                         b->staged + (jd * f->chunk + c - c0) * plane);
         }
@@ -110,8 +112,8 @@ static int cut_strips(const struct implicit_first *f, const struct implicit_firs
 /* Of `rows` planes, those of which whole vectors from element `at` of the tensor on may be read. */
 static int64_t count_safe(const struct implicit_first *f, int64_t at, int64_t width, int64_t rows)
 {
-    const int64_t room = f->p->mb * f->in_all * f->in_plane - at - width;
-    return room < 0 ? 0 : cvp_min_i64(rows, room / f->in_plane + 1);
+    const int64_t room = f->p->mb * f->ends.in.all * f->ends.in.plane - at - width;
+    return room < 0 ? 0 : cvp_min_i64(rows, room / f->ends.in.plane + 1);
 }
 
 void cvp_conv_implicit_first_gather(const struct implicit_first *f,
@@ -125,7 +127,8 @@ void cvp_conv_implicit_first_gather(const struct implicit_first *f,
                            (c1 - c0) * implicit_first_taps(b), pieces, num);
         return;
     }
-    const int64_t at = (b->n * f->in_all + b->g * f->in_c + c0) * f->in_plane + b->w0;
+    const int64_t at =
+        (b->n * f->ends.in.all + b->g * f->ends.in.c + c0) * f->ends.in.plane + b->w0;
     const struct cvp_piece *last = &pieces[num - 1];
     const int64_t safe = count_safe(f, at, last->from + last->n, c1 - c0);
     if (safe > 0)
@@ -137,7 +140,7 @@ void cvp_conv_implicit_first_gather(const struct implicit_first *f,
             const int64_t n = cvp_min_i64(k->n, b->w1 - b->w0 - k->from);
             char *to = b->panels + (k->to + p * f->columns) * f->size;
             memset(to, 0, (size_t)(k->n * f->size));
-            f->stored->load(to, in + (at + p * f->in_plane + k->from) * f->stored->size, 1, n);
+            f->stored->load(to, in + (at + p * f->ends.in.plane + k->from) * f->stored->size, 1, n);
         }
 }
 
@@ -147,7 +150,7 @@ void cvp_conv_implicit_first_gather(const struct implicit_first *f,
 static void finish_rows(const struct implicit_first_job *job, char *to, int rows, int64_t n)
 {
     const struct implicit_first *f = job->f;
-    for (int i = 0; i < rows; i++, to += f->out_plane * f->size)
+    for (int i = 0; i < rows; i++, to += f->ends.out.plane * f->size)
         cvp_conv_finish_line(f->p, n, to, job->residual ? job->residual + (to - job->out) : NULL);
 }
 
@@ -168,11 +171,12 @@ void cvp_conv_implicit_first_put(const struct implicit_first_job *job,
         if (n > 0 && th < b->h1) {
             const int64_t oh = s->h.out_first + th * s->h.out_step;
             const int64_t ow = s->w.out_first + (b->w0 + w) * s->w.out_step;
-            char *to = job->out + ((b->n * f->out_all + b->g * f->out_c + channel) * f->out_plane +
-                                   (od * f->out_h + oh) * f->out_w + ow) *
+            char *to = job->out + ((b->n * f->ends.out.all + b->g * f->ends.out.c + channel) *
+                                       f->ends.out.plane +
+                                   (od * f->ends.out.h + oh) * f->ends.out.w + ow) *
                                       f->stored->size;
-            f->stored->store(to, f->out_plane, s->w.out_step, (const char *)tile + done * f->size,
-                             tile_row, rows, n, add);
+            f->stored->store(to, f->ends.out.plane, s->w.out_step,
+                             (const char *)tile + done * f->size, tile_row, rows, n, add);
             if (is_last && cvp_conv_has_epilogue(f->p)) finish_rows(job, to, rows, n);
         }
         const int64_t step = cvp_min_i64(left, wrap - w);

@@ -24,7 +24,7 @@ static void pack_panels(void *arg, int lane, int64_t begin, int64_t end)
     cvp_gemm_pack *pack = cvp_stored_pack_a(cvp_conv_stored_type(p), (enum cvp_isa)p->isa);
     for (int64_t i = begin; i < end; i++) {
         const int64_t g = i / f->tiles, c = i % f->tiles * f->height;
-        const int height = (int)f->height, valid = (int)cvp_min_i64(height, f->out_c - c);
+        const int height = (int)f->height, valid = (int)cvp_min_i64(height, f->ends.out.c - c);
         const char *from = k->weights + g * ocg * icg * taps * stored;
         char *to = k->panels + (size_t)i * f->weight_panel_bytes;
         if (p->direction == CONVOP_FWD) {

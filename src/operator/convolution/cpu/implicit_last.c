@@ -43,13 +43,13 @@ static void stage(const struct implicit_last *l, struct block *b, char *to)
     const struct stencil *s = &b->s;
     const int64_t rows = stencil_reach(&s->h, b->h1 - b->h0),
                   pixels = stencil_reach(&s->w, b->w1 - b->w0);
-    const size_t pixel = (size_t)(l->in_c * l->size);
+    const size_t pixel = (size_t)(l->ends.in.c * l->size);
     const char *image = b->in;
     b->low_h = b->h0 * s->h.in_step + stencil_low(&s->h);
     b->low_w = b->w0 * s->w.in_step + stencil_low(&s->w);
     const int64_t w0 = cvp_min_i64(pixels, cvp_max_i64(0, -b->low_w));
     const int64_t w1 = cvp_max_i64(w0, cvp_min_i64(pixels, s->w.in_size - b->low_w));
-    const int64_t apart = l->in_all * l->stored->size;
+    const int64_t apart = l->ends.in.all * l->stored->size;
     for (int64_t j = 0; j < s->d.taps; j++) {
         const int64_t d = b->td * s->d.in_step + s->d.at_first + j * s->d.at_step;
         for (int64_t r = 0; r < rows; r++) {
@@ -61,18 +61,19 @@ static void stage(const struct implicit_last *l, struct block *b, char *to)
                 continue;
             }
             memset(row, 0, (size_t)w0 * pixel);
-            const char *from = image + ((d * l->in_h + h) * l->in_w + b->low_w + w0) * apart;
-            if (l->in_all == l->in_c)
-                l->stored->load(row + (size_t)w0 * pixel, from, 1, (w1 - w0) * l->in_c);
+            const char *from =
+                image + ((d * l->ends.in.h + h) * l->ends.in.w + b->low_w + w0) * apart;
+            if (l->ends.in.all == l->ends.in.c)
+                l->stored->load(row + (size_t)w0 * pixel, from, 1, (w1 - w0) * l->ends.in.c);
             else
                 for (int64_t w = w0; w < w1; w++, from += apart)
-                    l->stored->load(row + (size_t)w * pixel, from, 1, l->in_c);
+                    l->stored->load(row + (size_t)w * pixel, from, 1, l->ends.in.c);
             memset(row + (size_t)w1 * pixel, 0, (size_t)(pixels - w1) * pixel);
         }
     }
     b->in = to;
-    b->pixel = l->in_c;
-    b->row = pixels * l->in_c;
+    b->pixel = l->ends.in.c;
+    b->row = pixels * l->ends.in.c;
     b->plane = rows * b->row;
     b->is_staged = 1;
     cvp_stage_leave(outer);
@@ -86,7 +87,7 @@ static int64_t list_runs(const struct implicit_last *l, const struct block *b, i
     const convop_conv_problem *p = l->p;
     /* Taps side by side read pixels side by side: one run. */
     const int is_one = s->w.taps > 0 && (s->w.at_step == 1 || s->w.at_step == -1) &&
-                       s->w.k_step == 1 && b->pixel == l->in_c;
+                       s->w.k_step == 1 && b->pixel == l->ends.in.c;
     int64_t n = 0;
     for (int64_t jd = 0; jd < s->d.taps; jd++) {
         const int64_t d = b->td * s->d.in_step + s->d.at_first + jd * s->d.at_step;
@@ -105,8 +106,8 @@ static int64_t list_runs(const struct implicit_last *l, const struct block *b, i
                 const int64_t place = is_one ? 0 : p->direction == CONVOP_FWD ? k : p->kw - 1 - k;
                 b->runs[n++] = (struct cvp_tile_run){
                     .a = row + (b->w0 * s->w.in_step + at - b->low_w) * b->pixel * l->size,
-                    .b = panel + (tap + place) * l->in_c * l->columns * l->size,
-                    .n = is_one ? s->w.taps * l->in_c : l->in_c};
+                    .b = panel + (tap + place) * l->ends.in.c * l->columns * l->size,
+                    .n = is_one ? s->w.taps * l->ends.in.c : l->ends.in.c};
             }
         }
     }
@@ -132,28 +133,28 @@ static void compute_panel(const struct job *job, const struct block *b, int64_t 
     const struct implicit_last *l = job->l;
     const struct stencil *s = &b->s;
     const int64_t c = panel * l->columns, count = b->w1 - b->w0;
-    const int columns = (int)cvp_min_i64(l->columns, l->out_c - c);
+    const int columns = (int)cvp_min_i64(l->columns, l->ends.out.c - c);
     const char *weights =
-        job->panels + (b->g * l->panels + panel) * l->columns * l->taps * l->in_c * l->size;
+        job->panels + (b->g * l->panels + panel) * l->columns * l->taps * l->ends.in.c * l->size;
     struct cvp_tile_args t = {.runs = b->runs,
                               .a_row = s->w.in_step * b->pixel,
                               .a_col = 1,
                               .b_row = l->columns,
-                              .c_row = s->w.out_step * l->out_all,
+                              .c_row = s->w.out_step * l->ends.out.all,
                               .stored = l->stored,
                               .add = l->p->add,
                               .clamps = l->p->activation != CONVOP_ACTIVATION_NONE,
                               .high = cvp_conv_high(l->p)};
-    if (job->bias) t.column_bias = job->bias + (b->g * l->out_c + c) * l->size;
+    if (job->bias) t.column_bias = job->bias + (b->g * l->ends.out.c + c) * l->size;
     const int64_t od = s->d.out_first + b->td * s->d.out_step;
     for (int64_t th = b->h0; th < b->h1; th++) {
         t.num_runs = list_runs(l, b, th, weights);
         const int64_t oh = s->h.out_first + th * s->h.out_step;
         const int64_t ow = s->w.out_first + b->w0 * s->w.out_step;
-        const int64_t at =
-            (b->n * l->out_image + ((od * l->out_h + oh) * l->out_w + ow) * l->out_all +
-             b->g * l->out_c + c) *
-            l->stored->size;
+        const int64_t at = (b->n * l->ends.out.image +
+                            ((od * l->ends.out.h + oh) * l->ends.out.w + ow) * l->ends.out.all +
+                            b->g * l->ends.out.c + c) *
+                           l->stored->size;
         t.c = job->out + at;
         if (job->residual) t.residual = job->residual + at;
         if (t.num_runs > 0)
@@ -184,10 +185,10 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
         b.h1 = cvp_min_i64(b.h0 + l->rows, b.s.h.count);
         b.w1 = cvp_min_i64(b.w0 + l->width, b.s.w.count);
         if (b.td >= b.s.d.count || b.h0 >= b.h1 || b.w0 >= b.w1) continue; /* a phase with fewer */
-        b.in = job->in + (b.n * l->in_image + b.g * l->in_c) * l->stored->size;
-        b.pixel = l->in_all;
-        b.row = l->in_w * l->in_all;
-        b.plane = l->in_h * b.row;
+        b.in = job->in + (b.n * l->ends.in.image + b.g * l->ends.in.c) * l->stored->size;
+        b.pixel = l->ends.in.all;
+        b.row = l->ends.in.w * l->ends.in.all;
+        b.plane = l->ends.in.h * b.row;
         if ((l->converts && b.s.w.taps > 0) || stencil_leaves_image(&b.s.w)) stage(l, &b, own);
         int outer = cvp_stage_enter(CONVOP_STAGE_PRODUCT);
         for (int64_t j = 0; j < l->panels; j++) compute_panel(job, &b, j);
@@ -197,48 +198,51 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
 
 /* ---- the row ------------------------------------------------------------------------------- */
 
-int cvp_conv_implicit_last_applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+int cvp_conv_implicit_last_cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
 {
-    return cvp_conv_implicit_fits(p, cvp_conv_implicit_last_plan(p).lanes, why);
+    struct implicit_last *l = cut;
+    *l = cvp_conv_implicit_last_plan(p);
+    return cvp_conv_implicit_fits(p, l->lanes, why);
 }
 
 size_t cvp_conv_implicit_last_workspace(const convop_conv_problem *p)
 {
-    const struct implicit_last l = cvp_conv_implicit_last_plan(p);
-    return l.weight_bytes + l.bias_bytes + (size_t)l.lanes * l.lane_bytes;
+    const struct implicit_last *l = p->cut;
+    return l->weight_bytes + l->bias_bytes + (size_t)l->lanes * l->lane_bytes;
 }
 
 size_t cvp_conv_implicit_last_packed_bytes(const convop_conv_problem *p)
 {
-    return cvp_conv_implicit_last_plan(p).weight_bytes;
+    const struct implicit_last *l = p->cut;
+    return l->weight_bytes;
 }
 
 void cvp_conv_implicit_last_pack(const convop_conv_problem *p, const void *weights, void *packed,
                                  const convop_context *context)
 {
-    const struct implicit_last l = cvp_conv_implicit_last_plan(p);
-    cvp_conv_implicit_last_pack_weights(&l, weights, packed, context);
+    const struct implicit_last *l = p->cut;
+    cvp_conv_implicit_last_pack_weights(l, weights, packed, context);
 }
 
 convop_status cvp_conv_implicit_last_run(const convop_conv_problem *p,
                                          const convop_conv_operands *t,
                                          const convop_context *context, void *workspace)
 {
-    const struct implicit_last l = cvp_conv_implicit_last_plan(p);
+    const struct implicit_last *l = p->cut;
     const int forward = p->direction == CONVOP_FWD;
-    char *bias = (char *)workspace + l.weight_bytes;
-    struct job job = {.l = &l,
+    char *bias = (char *)workspace + l->weight_bytes;
+    struct job job = {.l = l,
                       .in = forward ? t->src : t->dst,
                       .out = t->out,
                       .panels = t->packed ? t->packed : workspace,
                       .bias = t->bias,
                       .residual = p->residual ? t->residual : NULL,
-                      .lanes = bias + l.bias_bytes};
-    if (t->bias && (p->bias_stride != 1 || l.converts)) {
-        l.stored->load(bias, t->bias, p->bias_stride, p->oc);
+                      .lanes = bias + l->bias_bytes};
+    if (t->bias && (p->bias_stride != 1 || l->converts)) {
+        l->stored->load(bias, t->bias, p->bias_stride, p->oc);
         job.bias = bias;
     }
-    if (!t->packed) cvp_conv_implicit_last_pack_weights(&l, t->weights, workspace, context);
-    cvp_parallel_on(context, l.lanes, l.tasks, run_tasks, &job);
+    if (!t->packed) cvp_conv_implicit_last_pack_weights(l, t->weights, workspace, context);
+    cvp_parallel_on(context, l->lanes, l->tasks, run_tasks, &job);
     return CONVOP_OK;
 }

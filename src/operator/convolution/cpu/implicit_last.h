@@ -2,6 +2,7 @@
 #ifndef CVP_CONV_IMPLICIT_LAST_H
 #define CVP_CONV_IMPLICIT_LAST_H
 
+#include "src/operator/convolution/cpu/ends.h"
 #include "src/operator/convolution/cpu/stencil.h"
 #include "src/operator/tile/tile.h"
 
@@ -11,10 +12,8 @@ struct implicit_last {
     const struct cvp_stored *stored; /* the tensors' elements */
     int converts;                    /* they are not numbers as kernels compute with */
     int64_t size;                    /* bytes of such a number */
-    int64_t mb, in_c, out_c;         /* images; channels of a group */
-    int64_t in_all, out_all;         /* channels of all groups */
-    int64_t in_h, in_w;              /* rows and pixels of an image that is read */
-    int64_t in_image, out_image, out_h, out_w;
+    int64_t mb;                      /* images */
+    struct conv_ends ends;
     int64_t taps, columns, panels;
     int64_t phases, rows, width; /* of a task: rows of pixels, and pixels of a row */
     int64_t d_count, h_blocks, w_blocks, tasks;

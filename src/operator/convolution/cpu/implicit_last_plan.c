@@ -23,7 +23,7 @@ static int cut(struct implicit_last *l, const struct stencil *s)
 {
     const int64_t tile = l->kernels->rows;
     int64_t pixel, row;
-    if (!cvp_mul_i64(s->w.in_step, l->in_c * l->size, &pixel) ||
+    if (!cvp_mul_i64(s->w.in_step, l->ends.in.c * l->size, &pixel) ||
         !cvp_mul_i64(pixel, s->w.count, &row) || !cvp_mul_i64(row, s->h.in_step, &row))
         return 0;
     l->d_count = s->d.count;
@@ -46,28 +46,17 @@ static int cut(struct implicit_last *l, const struct stencil *s)
 
 struct implicit_last cvp_conv_implicit_last_plan(const convop_conv_problem *p)
 {
-    const int forward = p->direction == CONVOP_FWD;
-    const int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
     struct implicit_last l = {.p = p,
                               .kernels = cvp_tile_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa),
                               .stored = cvp_conv_stored(p),
                               .converts = !cvp_conv_is_wide(p),
                               .size = (int64_t)cvp_conv_float_size(p),
                               .mb = p->mb,
-                              .in_c = forward ? icg : ocg,
-                              .out_c = forward ? ocg : icg,
-                              .in_all = forward ? p->ic : p->oc,
-                              .out_all = forward ? p->oc : p->ic,
-                              .in_h = forward ? p->ih : p->oh,
-                              .in_w = forward ? p->iw : p->ow,
-                              .out_h = forward ? p->oh : p->ih,
-                              .out_w = forward ? p->ow : p->iw,
+                              .ends = cvp_conv_ends(p),
                               .taps = cvp_conv_taps(p),
                               .phases = cvp_conv_phases(p)};
-    l.in_image = (forward ? cvp_conv_src_pixels(p) : cvp_conv_dst_pixels(p)) * l.in_all;
-    l.out_image = (forward ? cvp_conv_dst_pixels(p) : cvp_conv_src_pixels(p)) * l.out_all;
     l.columns = cvp_tile_columns(l.kernels);
-    l.panels = cvp_ceil_div(l.out_c, l.columns);
+    l.panels = cvp_ceil_div(l.ends.out.c, l.columns);
 
     /* The first phase has the most outputs, and no phase has more taps than fit the window. */
     struct stencil s = cvp_conv_stencil(p, 0, 1);
@@ -84,9 +73,9 @@ struct implicit_last cvp_conv_implicit_last_plan(const convop_conv_problem *p)
     /* Inference has bounded the products of sizes; those with a kernel's reach are checked here. */
     int64_t n, weights;
     if (!cvp_mul_i64(stencil_reach(&s.h, l.rows), stencil_reach(&s.w, l.width), &n) ||
-        !cvp_mul_i64(n, s.d.taps, &n) || !cvp_mul_i64(n, l.in_c * l.size, &n) ||
+        !cvp_mul_i64(n, s.d.taps, &n) || !cvp_mul_i64(n, l.ends.in.c * l.size, &n) ||
         !cvp_mul_i64(p->g * l.panels, l.columns, &weights) ||
-        !cvp_mul_i64(weights, l.taps * l.in_c * l.size, &weights))
+        !cvp_mul_i64(weights, l.taps * l.ends.in.c * l.size, &weights))
         return l;
     if (l.converts || (!l.is_merged && (p->direction != CONVOP_FWD || stencil_leaves_image(&s.w))))
         l.staged_bytes = cvp_round_up((size_t)n, CVP_BUFFER_ALIGN);
@@ -122,16 +111,16 @@ static void pack_panels(void *arg, int lane, int64_t begin, int64_t end)
     cvp_gemm_pack *pack = cvp_stored_pack_b(cvp_conv_stored_type(p), (enum cvp_isa)p->isa);
     for (int64_t i = begin; i < end; i++) {
         const int64_t g = i / l->panels, c = i % l->panels * l->columns;
-        const int valid = (int)cvp_min_i64(l->columns, l->out_c - c);
+        const int valid = (int)cvp_min_i64(l->columns, l->ends.out.c - c);
         const char *from = k->weights + g * ocg * filter * stored;
-        char *to = k->panels + i * l->columns * l->taps * l->in_c * l->size;
+        char *to = k->panels + i * l->columns * l->taps * l->ends.in.c * l->size;
         if (p->direction == CONVOP_FWD) {
             pack(to, (int)l->columns, valid, filter, from + c * filter * stored, filter, 1);
             continue;
         }
         for (int64_t tap = 0; tap < l->taps; tap++) {
             const int64_t kw = tap % p->kw, place = tap - kw + (p->kw - 1 - kw);
-            pack(to + place * l->in_c * l->columns * l->size, (int)l->columns, valid, ocg,
+            pack(to + place * l->ends.in.c * l->columns * l->size, (int)l->columns, valid, ocg,
                  from + (tap * icg + c) * stored, 1, filter);
         }
     }

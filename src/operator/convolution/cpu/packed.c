@@ -12,21 +12,22 @@
 #include "src/operator/convolution/cpu/bias.h"
 #include "src/operator/convolution/cpu/finish.h"
 
-static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
 {
     if (!cvp_conv_is_plain(p, why)) return 0;
-    const struct packed k = cvp_conv_packed_plan(p);
-    if (k.phases > CVP_PACKED_MAX_PHASES) {
+    struct packed *k = cut;
+    *k = cvp_conv_packed_plan(p);
+    if (k->phases > CVP_PACKED_MAX_PHASES) {
         snprintf(why, CONVOP_WHY_SIZE, "the strides' product is %lld, it takes up to %d",
-                 (long long)k.phases, CVP_PACKED_MAX_PHASES);
+                 (long long)k->phases, CVP_PACKED_MAX_PHASES);
         return 0;
     }
-    if (!p->channels_last && k.taps > k.phases * CVP_PACKED_DEPTH) {
+    if (!p->channels_last && k->taps > k->phases * CVP_PACKED_DEPTH) {
         snprintf(why, CONVOP_WHY_SIZE, "the window has %lld places, it takes up to %d",
-                 (long long)k.taps, CVP_PACKED_DEPTH);
+                 (long long)k->taps, CVP_PACKED_DEPTH);
         return 0;
     }
-    if (k.lanes > 0) return 1;
+    if (k->lanes > 0) return 1;
     snprintf(why, CONVOP_WHY_SIZE, "needs more workspace than the limit of %zu bytes",
              p->workspace_limit);
     return 0;
@@ -34,47 +35,48 @@ static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 
 static size_t workspace(const convop_conv_problem *p)
 {
-    const struct packed k = cvp_conv_packed_plan(p);
-    return k.bias_bytes + k.pixel_bytes + (size_t)k.lanes * k.lane_bytes;
+    const struct packed *k = p->cut;
+    return k->bias_bytes + k->pixel_bytes + (size_t)k->lanes * k->lane_bytes;
 }
 
 static size_t packed_bytes(const convop_conv_problem *p)
 {
-    return cvp_conv_packed_plan(p).weight_bytes;
+    const struct packed *k = p->cut;
+    return k->weight_bytes;
 }
 
 static void pack(const convop_conv_problem *p, const void *weights, void *packed,
                  const convop_context *context)
 {
-    const struct packed k = cvp_conv_packed_plan(p);
-    cvp_conv_packed_all_weights(&k, weights, packed, context);
+    const struct packed *k = p->cut;
+    cvp_conv_packed_all_weights(k, weights, packed, context);
 }
 
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *workspace)
 {
-    const struct packed k = cvp_conv_packed_plan(p);
+    const struct packed *k = p->cut;
     const int forward = p->direction == CONVOP_FWD;
-    struct packed_job job = {.k = &k,
+    struct packed_job job = {.k = k,
                              .in = forward ? t->src : t->dst,
                              .weights = t->weights,
                              .bias = cvp_conv_bias_compact(p, t->bias, workspace, context),
                              .residual = p->residual ? t->residual : NULL,
                              .packed = t->packed,
                              .out = t->out,
-                             .pixels = (char *)workspace + k.bias_bytes};
-    job.lanes = job.pixels + k.pixel_bytes;
-    for (int64_t phase = 0; phase < k.phases; phase++) {
+                             .pixels = (char *)workspace + k->bias_bytes};
+    job.lanes = job.pixels + k->pixel_bytes;
+    for (int64_t phase = 0; phase < k->phases; phase++) {
         for (int64_t g = 0; g < p->g; g++) {
-            job.b = cvp_conv_packed_block(&k, phase, g);
+            job.b = cvp_conv_packed_block(k, phase, g);
             const int64_t pixels = p->mb * job.b.s.d.count * job.b.s.h.count * job.b.s.w.count;
-            for (int64_t m = 0; m < pixels; m += k.block) {
+            for (int64_t m = 0; m < pixels; m += k->block) {
                 job.b.m0 = m;
-                job.b.m1 = cvp_min_i64(m + k.block, pixels);
+                job.b.m1 = cvp_min_i64(m + k->block, pixels);
                 cvp_conv_packed_multiply(&job, context);
             }
         }
-        if (job.packed) job.packed += p->g * k.panels * job.b.depth * k.columns * k.size;
+        if (job.packed) job.packed += p->g * k->panels * job.b.depth * k->columns * k->size;
     }
     return CONVOP_OK;
 }
@@ -87,7 +89,8 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         .direction = dir,                                                                          \
         .version = 1,                                                                              \
         .level = CONVOP_LEVEL_BUILTIN,                                                             \
-        .applicable = applicable,                                                                  \
+        .cut = cut,                                                                                \
+        .cut_size = CONV_CUT_SIZE(struct packed),                                                  \
         .workspace = workspace,                                                                    \
         .packed_bytes = packed_bytes,                                                              \
         .pack = pack,                                                                              \

@@ -2,6 +2,7 @@
 #ifndef CVP_CONV_PACKED_H
 #define CVP_CONV_PACKED_H
 
+#include "src/operator/convolution/cpu/ends.h"
 #include "src/operator/convolution/cpu/stencil.h"
 #include "src/operator/convolution/impl.h"
 #include "src/operator/gemm/gemm_kernels.h"
@@ -19,10 +20,8 @@ struct packed {
     const convop_conv_problem *p;
     const struct cvp_tile_kernels *kernels;
     const struct cvp_gemm_kernels *packers;
-    int64_t size;            /* bytes of an element */
-    int64_t in_c, out_c;     /* channels of a group */
-    int64_t in_all, out_all; /* of all groups */
-    int64_t in_h, in_w, in_image, in_plane, out_h, out_w, out_image, out_plane;
+    int64_t size; /* bytes of an element */
+    struct conv_ends ends;
     int64_t taps, phases;
     int64_t columns, panels; /* output channels of a panel; panels of a group */
     int64_t height, block;   /* pixels of a tile, and at a time: whole tiles */
@@ -72,7 +71,7 @@ static inline struct packed_block cvp_conv_packed_block(const struct packed *k, 
 {
     struct packed_block b = {.s = cvp_conv_stencil(k->p, phase, 0), .g = g};
     const int64_t taps = b.s.d.taps * b.s.h.taps * b.s.w.taps;
-    b.depth = taps * k->in_c;
+    b.depth = taps * k->ends.in.c;
     b.chunk = CVP_PACKED_DEPTH;
     if (!k->p->channels_last && taps > 0) b.chunk -= b.chunk % taps;
     return b;

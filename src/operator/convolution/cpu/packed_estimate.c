@@ -39,26 +39,26 @@ static const conv_prices prices[2][2] = {
 
 double cvp_conv_packed_estimate(const convop_conv_problem *p)
 {
-    const struct packed k = cvp_conv_packed_plan(p);
-    const double g = (double)p->g, phases = (double)k.phases, taps = (double)k.taps / phases;
-    const double sum = taps * (double)k.in_c, lanes = (double)k.kernels->lanes;
+    const struct packed *k = p->cut;
+    const double g = (double)p->g, phases = (double)k->phases, taps = (double)k->taps / phases;
+    const double sum = taps * (double)k->ends.in.c, lanes = (double)k->kernels->lanes;
     const double pixels =
         g * (double)p->mb *
         (double)(p->direction == CONVOP_FWD ? cvp_conv_dst_pixels(p) : cvp_conv_src_pixels(p));
-    const double blocks = g * phases * cvp_conv_parts(pixels / g / phases, (double)k.block);
+    const double blocks = g * phases * cvp_conv_parts(pixels / g / phases, (double)k->block);
     const double chunks = cvp_conv_parts(sum, CVP_PACKED_DEPTH);
-    const double weights = blocks * (double)k.shares * (double)(k.panels * k.columns) * sum;
+    const double weights = blocks * (double)k->shares * (double)(k->panels * k->columns) * sum;
     double work[CONV_KINDS] = {
         [CALL] = 1,
-        [PRODUCTS] = pixels * sum * cvp_conv_parts((double)k.out_c, lanes),
-        [BROADCASTS] = pixels * sum * (double)k.panels,
-        [TILES] = cvp_conv_parts(pixels, (double)k.height) * (double)k.panels * chunks,
+        [PRODUCTS] = pixels * sum * cvp_conv_parts((double)k->ends.out.c, lanes),
+        [BROADCASTS] = pixels * sum * (double)k->panels,
+        [TILES] = cvp_conv_parts(pixels, (double)k->height) * (double)k->panels * chunks,
         [PIXELS] = pixels * sum,
         [ROWS] = pixels * taps,
         [WEIGHTS] = p->constant_weights ? 0 : weights,
-        [SUMS] = k.is_direct ? 0 : pixels * (double)k.out_c,
+        [SUMS] = k->is_direct ? 0 : pixels * (double)k->ends.out.c,
         [BYTES] = cvp_conv_image_bytes(p),
     };
     return cvp_conv_price(p, prices[p->direction][p->channels_last], work,
-                          (double)(k.panels * k.shares));
+                          (double)(k->panels * k->shares));
 }

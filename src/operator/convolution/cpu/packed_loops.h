@@ -35,7 +35,7 @@ static void NAME(put_planes)(const struct packed *k, int64_t n, int64_t step, in
         for (int j = 0; j < width; j++) rows[j] = sums + (i + j) * k->columns * (int64_t)sizeof(T);
         k->packers->pack_rows(turned, width, columns, rows);
         for (int c = 0; c < columns; c++) {
-            const int64_t at = c * k->out_plane + i * step;
+            const int64_t at = c * k->ends.out.plane + i * step;
             NAME(put_line)
             (k->p, (T *)(void *)out + at, step, turned + c * width, width,
              other ? other + at : NULL);

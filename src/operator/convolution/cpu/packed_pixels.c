@@ -15,7 +15,7 @@ static inline int64_t where(const struct packed *k, const struct packed_block *b
     const int64_t h = x->h * s->h.in_step + s->h.at_first + jh * s->h.at_step;
     const int64_t w = x->w * s->w.in_step + s->w.at_first + jw * s->w.at_step;
     const int is_in = inside(d, s->d.in_size) && inside(h, s->h.in_size) && inside(w, s->w.in_size);
-    return is_in ? (d * k->in_h + h) * k->in_w + w : -1;
+    return is_in ? (d * k->ends.in.h + h) * k->ends.in.w + w : -1;
 }
 
 /* Input channels at a time, of a pixel outside of the image: zeros. */
@@ -33,13 +33,13 @@ static void pack_last(const struct packed *k, const struct packed_block *b, cons
     for (int64_t jd = 0; jd < s->d.taps; jd++)
         for (int64_t jh = 0; jh < s->h.taps; jh++)
             for (int64_t jw = 0; jw < s->w.taps; jw++)
-                for (int64_t c = 0; c < k->in_c; c += ZEROS) {
-                    const int64_t n = cvp_min_i64(ZEROS, k->in_c - c);
+                for (int64_t c = 0; c < k->ends.in.c; c += ZEROS) {
+                    const int64_t n = cvp_min_i64(ZEROS, k->ends.in.c - c);
                     for (int i = 0; i < height; i++) {
                         const int64_t x = where(k, b, &at[i], jd, jh, jw);
                         from[i] = x < 0 ? zeros
-                                        : in + (at[i].n * k->in_image + x * k->in_all +
-                                                b->g * k->in_c + c) *
+                                        : in + (at[i].n * k->ends.in.image + x * k->ends.in.all +
+                                                b->g * k->ends.in.c + c) *
                                                    k->size;
                     }
                     k->packers->pack_rows(to, height, n, from);
@@ -59,7 +59,7 @@ static int cut_pieces(const struct packed *k, const struct packed_block *b,
             for (int64_t jw = 0; jw < s->w.taps; jw++)
                 for (int i = 0; i < k->height; i++, to++) {
                     const int64_t x = where(k, b, &at[i], jd, jh, jw);
-                    const int64_t from = x < 0 ? -1 : at[i].n * k->in_image + x;
+                    const int64_t from = x < 0 ? -1 : at[i].n * k->ends.in.image + x;
                     struct cvp_piece *last = num > 0 ? &pieces[num - 1] : NULL;
                     if (last && (from < 0 ? last->from < 0
                                           : last->from >= 0 && last->from + last->n == from))
@@ -79,8 +79,8 @@ static int64_t count_safe(const struct packed *k, const struct packed_block *b,
         if (pieces[i].from >= 0)
             end = cvp_max_i64(end, pieces[i].from + cvp_ceil_div(pieces[i].n, k->kernels->lanes) *
                                                         k->kernels->lanes);
-    const int64_t room = k->p->mb * k->in_image - b->g * k->in_c * k->in_plane - end;
-    return room < 0 ? 0 : cvp_min_i64(k->in_c, room / k->in_plane + 1);
+    const int64_t room = k->p->mb * k->ends.in.image - b->g * k->ends.in.c * k->ends.in.plane - end;
+    return room < 0 ? 0 : cvp_min_i64(k->ends.in.c, room / k->ends.in.plane + 1);
 }
 
 static void pack_first(const struct packed *k, const struct packed_block *b, const char *in,
@@ -88,18 +88,19 @@ static void pack_first(const struct packed *k, const struct packed_block *b, con
                        char *panel)
 {
     const int num = cut_pieces(k, b, at, pieces);
-    const int64_t columns = b->depth / k->in_c * k->height;
+    const int64_t columns = b->depth / k->ends.in.c * k->height;
     const int64_t safe = count_safe(k, b, pieces, num);
-    const char *group = in + b->g * k->in_c * k->in_plane * k->size;
-    k->kernels->collect(panel, columns, group, k->in_plane, safe, pieces, num);
-    for (int64_t c = safe; c < k->in_c; c++)
+    const char *group = in + b->g * k->ends.in.c * k->ends.in.plane * k->size;
+    k->kernels->collect(panel, columns, group, k->ends.in.plane, safe, pieces, num);
+    for (int64_t c = safe; c < k->ends.in.c; c++)
         for (int i = 0; i < num; i++) {
             const struct cvp_piece *q = &pieces[i];
             char *to = panel + (c * columns + q->to) * k->size;
             if (q->from < 0)
                 memset(to, 0, (size_t)(q->n * k->size));
             else
-                memcpy(to, group + (c * k->in_plane + q->from) * k->size, (size_t)(q->n * k->size));
+                memcpy(to, group + (c * k->ends.in.plane + q->from) * k->size,
+                       (size_t)(q->n * k->size));
         }
 }
 

@@ -67,7 +67,7 @@ static int measure(struct packed *k, int64_t depth)
     int64_t weights, pixels;
     if (!cvp_mul_i64(depth, k->height, &k->tile) ||
         !cvp_add_i64(k->tile, CVP_GEMM_PACK_SLACK / k->size, &k->tile) ||
-        !cvp_mul_i64(p->g * k->panels * k->columns, k->taps * k->in_c, &weights) ||
+        !cvp_mul_i64(p->g * k->panels * k->columns, k->taps * k->ends.in.c, &weights) ||
         !cvp_mul_i64(weights, k->size, &weights) ||
         !cvp_mul_i64(k->block / k->height * k->tile, k->size, &pixels))
         return 0;
@@ -87,30 +87,17 @@ static int measure(struct packed *k, int64_t depth)
 
 struct packed cvp_conv_packed_plan(const convop_conv_problem *p)
 {
-    const int forward = p->direction == CONVOP_FWD;
-    const int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
     struct packed k = {.p = p,
                        .kernels = cvp_tile_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa),
                        .packers = cvp_gemm_kernels(cvp_conv_float(p), (enum cvp_isa)p->isa),
                        .size = (int64_t)cvp_conv_element_size(p),
-                       .in_c = forward ? icg : ocg,
-                       .out_c = forward ? ocg : icg,
-                       .in_all = forward ? p->ic : p->oc,
-                       .out_all = forward ? p->oc : p->ic,
-                       .in_h = forward ? p->ih : p->oh,
-                       .in_w = forward ? p->iw : p->ow,
-                       .out_h = forward ? p->oh : p->ih,
-                       .out_w = forward ? p->ow : p->iw,
+                       .ends = cvp_conv_ends(p),
                        .taps = cvp_conv_taps(p),
                        .phases = cvp_conv_phases(p)};
-    k.in_plane = forward ? cvp_conv_src_pixels(p) : cvp_conv_dst_pixels(p);
-    k.out_plane = forward ? cvp_conv_dst_pixels(p) : cvp_conv_src_pixels(p);
-    k.in_image = k.in_plane * k.in_all;
-    k.out_image = k.out_plane * k.out_all;
     if (k.phases > CVP_PACKED_MAX_PHASES) return k;
     k.columns = cvp_tile_columns(k.kernels);
-    k.panels = cvp_ceil_div(k.out_c, k.columns);
-    const int64_t taps = most_taps(&k), depth = taps * k.in_c;
+    k.panels = cvp_ceil_div(k.ends.out.c, k.columns);
+    const int64_t taps = most_taps(&k), depth = taps * k.ends.in.c;
     if (!p->channels_last && taps > CVP_PACKED_DEPTH) return k;
     k.is_in_order = k.phases == 1 && depth > 0;
     k.is_direct = k.is_in_order && p->channels_last && depth <= DIRECT_DEPTH;

@@ -68,7 +68,7 @@ static struct panel panel_at(const struct packed_job *job, const struct own *own
                       .i0 = tiles * share / k->shares,
                       .i1 = tiles * (share + 1) / k->shares,
                       .sums = own->sums + place * k->block * k->columns * k->size};
-    q.columns = (int)cvp_min_i64(k->columns, k->out_c - q.c);
+    q.columns = (int)cvp_min_i64(k->columns, k->ends.out.c - q.c);
     if (job->packed)
         q.packed =
             job->packed + (b->g * k->panels + i / k->shares) * b->depth * k->columns * k->size;
@@ -101,11 +101,13 @@ static void multiply_chunk(const struct packed_job *job, const struct panel *q,
                                   .ahead = next,
                                   .ahead_table = own->lines + cvp_min_i64(line, own->num_lines),
                                   .add = p0 > 0};
-        if (job->bias && p0 == 0) t.column_bias = job->bias + (b->g * k->out_c + q->c) * k->size;
+        if (job->bias && p0 == 0)
+            t.column_bias = job->bias + (b->g * k->ends.out.c + q->c) * k->size;
         if (k->is_direct) {
-            const int64_t at = ((b->m0 + m) * k->out_all + b->g * k->out_c + q->c) * k->size;
+            const int64_t at =
+                ((b->m0 + m) * k->ends.out.all + b->g * k->ends.out.c + q->c) * k->size;
             t.c = job->out + at;
-            t.c_row = k->out_all;
+            t.c_row = k->ends.out.all;
             t.add |= k->p->add;
             if (job->residual && p1 == b->depth) t.residual = job->residual + at;
             t.clamps = p1 == b->depth && k->p->activation != CONVOP_ACTIVATION_NONE;

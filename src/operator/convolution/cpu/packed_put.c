@@ -13,7 +13,7 @@ static int64_t pixel_in_out(const struct packed *k, const struct stencil *s, str
 {
     const int64_t d = s->d.out_first + x.d * s->d.out_step;
     const int64_t h = s->h.out_first + x.h * s->h.out_step;
-    return (d * k->out_h + h) * k->out_w + s->w.out_first + x.w * s->w.out_step;
+    return (d * k->ends.out.h + h) * k->ends.out.w + s->w.out_first + x.w * s->w.out_step;
 }
 
 /* Pixels from x on, count at most, that lie evenly: of an image, or of a row. */
@@ -39,14 +39,14 @@ void cvp_conv_packed_put(const struct packed *k, const struct packed_block *b, i
                          int64_t m1, int64_t c, int columns, const char *sums, char *out,
                          const char *residual)
 {
-    const int64_t pixel = k->p->channels_last ? k->out_all : 1;
-    const int64_t plane = k->p->channels_last ? 1 : k->out_plane;
+    const int64_t pixel = k->p->channels_last ? k->ends.out.all : 1;
+    const int64_t plane = k->p->channels_last ? 1 : k->ends.out.plane;
     const int64_t step = (b->s.w.count > 1 ? b->s.w.out_step : 1) * pixel;
     for (int64_t m = m0; m < m1;) {
         const struct packed_pixel x = packed_pixel_at(b, m);
         const int64_t n = even_run(k, b, m, m1 - m, &x);
-        const int64_t at = (x.n * k->out_image + pixel_in_out(k, &b->s, x) * pixel +
-                            (b->g * k->out_c + c) * plane) *
+        const int64_t at = (x.n * k->ends.out.image + pixel_in_out(k, &b->s, x) * pixel +
+                            (b->g * k->ends.out.c + c) * plane) *
                            k->size;
         char *to = out + at;
         const char *other = residual ? residual + at : NULL;

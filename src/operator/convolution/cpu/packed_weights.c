@@ -19,9 +19,9 @@ const char *cvp_conv_packed_weights_at(const struct packed *k, const struct pack
                                        const char *weights, int64_t c, int64_t p)
 {
     const convop_conv_problem *q = k->p;
-    const int64_t icg = q->ic / q->g, ocg = q->oc / q->g, taps = b->depth / k->in_c;
-    const int64_t i = q->channels_last ? p % k->in_c : p / taps;
-    const int64_t place = place_of(k, &b->s, q->channels_last ? p / k->in_c : p % taps);
+    const int64_t icg = q->ic / q->g, ocg = q->oc / q->g, taps = b->depth / k->ends.in.c;
+    const int64_t i = q->channels_last ? p % k->ends.in.c : p / taps;
+    const int64_t place = place_of(k, &b->s, q->channels_last ? p / k->ends.in.c : p % taps);
     const int forward = q->direction == CONVOP_FWD;
     const int64_t o = b->g * ocg + (forward ? c : i), in = forward ? i : c;
     return weights + (q->channels_last ? (o * k->taps + place) * icg + in
@@ -34,14 +34,14 @@ void cvp_conv_packed_weights(const struct packed *k, const struct packed_block *
 {
     const convop_conv_problem *q = k->p;
     const int forward = q->direction == CONVOP_FWD;
-    const int valid = (int)cvp_min_i64(k->columns, k->out_c - c);
-    const int64_t filter = k->taps * (q->ic / q->g), taps = b->depth / k->in_c;
+    const int valid = (int)cvp_min_i64(k->columns, k->ends.out.c - c);
+    const int64_t filter = k->taps * (q->ic / q->g), taps = b->depth / k->ends.in.c;
     /* What lies evenly: N*C the channels of a tap; NC* forward all, backward the taps of a channel
      * (all, or those of a row), or the channels, where there is one tap. */
     const int is_one = k->taps == 1;
     int64_t unit = p1 - p0, across = filter, along = 1;
     if (q->channels_last) {
-        unit = k->in_c;
+        unit = k->ends.in.c;
         if (!forward) across = 1, along = filter;
     } else if (!forward) {
         unit = is_one ? p1 - p0 : taps == k->taps ? taps : b->s.w.taps;

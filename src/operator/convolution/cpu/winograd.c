@@ -74,50 +74,53 @@ static void transform_out(void *arg, int lane, int64_t begin, int64_t end)
     }
 }
 
-static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
 {
     if (!cvp_conv_is_plain(p, why)) return 0;
-    return cvp_conv_winograd_plan(p, why).lanes > 0;
+    struct winograd *w = cut;
+    *w = cvp_conv_winograd_plan(p, why);
+    return w->lanes > 0;
 }
 
 static size_t workspace(const convop_conv_problem *p)
 {
-    const struct winograd w = cvp_conv_winograd_plan(p, NULL);
-    return w.weight_bytes + w.bias_bytes + w.shared_bytes + (size_t)w.lanes * w.lane_bytes;
+    const struct winograd *w = p->cut;
+    return w->weight_bytes + w->bias_bytes + w->shared_bytes + (size_t)w->lanes * w->lane_bytes;
 }
 
 static size_t packed_bytes(const convop_conv_problem *p)
 {
-    return cvp_conv_winograd_plan(p, NULL).weight_bytes;
+    const struct winograd *w = p->cut;
+    return w->weight_bytes;
 }
 
 static void pack(const convop_conv_problem *p, const void *weights, void *packed,
                  const convop_context *context)
 {
-    const struct winograd w = cvp_conv_winograd_plan(p, NULL);
-    cvp_conv_winograd_transform_weights(&w, weights, packed, context);
+    const struct winograd *w = p->cut;
+    cvp_conv_winograd_transform_weights(w, weights, packed, context);
 }
 
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *workspace_)
 {
-    const struct winograd w = cvp_conv_winograd_plan(p, NULL);
-    char *bias = (char *)workspace_ + w.weight_bytes;
-    struct job job = {.w = &w,
+    const struct winograd *w = p->cut;
+    char *bias = (char *)workspace_ + w->weight_bytes;
+    struct job job = {.w = w,
                       .in = p->direction == CONVOP_FWD ? t->src : t->dst,
                       .panels = t->packed ? t->packed : workspace_,
                       .bias = cvp_conv_bias_compact(p, t->bias, bias, context),
                       .out = t->out,
-                      .shared = bias + w.bias_bytes,
-                      .lanes = bias + w.bias_bytes + w.shared_bytes};
-    if (!t->packed) cvp_conv_winograd_transform_weights(&w, t->weights, workspace_, context);
-    if (!w.is_shared) {
-        cvp_parallel_on(context, w.lanes, w.blocks, run_blocks, &job);
+                      .shared = bias + w->bias_bytes,
+                      .lanes = bias + w->bias_bytes + w->shared_bytes};
+    if (!t->packed) cvp_conv_winograd_transform_weights(w, t->weights, workspace_, context);
+    if (!w->is_shared) {
+        cvp_parallel_on(context, w->lanes, w->blocks, run_blocks, &job);
         return CONVOP_OK;
     }
-    cvp_parallel_on(context, w.lanes, w.blocks * w.in_vectors, transform_in, &job);
-    cvp_parallel_on(context, w.lanes, w.blocks * WINOGRAD_POINTS, multiply, &job);
-    cvp_parallel_on(context, w.lanes, w.blocks * w.out_vectors, transform_out, &job);
+    cvp_parallel_on(context, w->lanes, w->blocks * w->in_vectors, transform_in, &job);
+    cvp_parallel_on(context, w->lanes, w->blocks * WINOGRAD_POINTS, multiply, &job);
+    cvp_parallel_on(context, w->lanes, w->blocks * w->out_vectors, transform_out, &job);
     return CONVOP_OK;
 }
 
@@ -129,7 +132,8 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         .direction = dir,                                                                          \
         .version = 1,                                                                              \
         .level = CONVOP_LEVEL_BUILTIN,                                                             \
-        .applicable = applicable,                                                                  \
+        .cut = cut,                                                                                \
+        .cut_size = CONV_CUT_SIZE(struct winograd),                                                \
         .workspace = workspace,                                                                    \
         .packed_bytes = packed_bytes,                                                              \
         .pack = pack,                                                                              \

@@ -16,6 +16,7 @@
 #ifndef CVP_CONV_WINOGRAD_H
 #define CVP_CONV_WINOGRAD_H
 
+#include "src/operator/convolution/cpu/ends.h"
 #include "src/operator/convolution/impl.h"
 #include "src/operator/tile/tile.h"
 
@@ -68,9 +69,7 @@ struct winograd {
     const convop_conv_problem *p;
     const struct cvp_winograd_kernels *kernels;
     const struct cvp_tile_kernels *tile;
-    convop_conv_strides in_at, out_at;
-    int64_t in_c, out_c; /* channels of a group */
-    int64_t in_h, in_w, out_h, out_w;
+    struct conv_ends ends;
     int64_t dh, dw;                  /* dilation: as many phases of each axis */
     int64_t ph, pw;                  /* of the walk; negative where an edge is never read */
     int64_t in_vectors, out_vectors; /* of a group's channels */
@@ -89,7 +88,7 @@ struct winograd {
     int lanes; /* 0: the problem is not taken */
 };
 
-/* A pure function of the problem; `why` may be NULL. */
+/* A pure function of the problem. No lanes: it does not take it, and `why` says why. */
 struct winograd cvp_conv_winograd_plan(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE]);
 
 /* The transformed weights: for each group, point and panel, for each input channel `columns` output

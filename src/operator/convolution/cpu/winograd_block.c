@@ -58,7 +58,8 @@ static struct span span_of(const struct winograd *w, const struct block *b, int6
     struct span s = {.step = w->dw, .all = b->width * WINOGRAD_OUT + 2};
     s.left = low < 0 ? cvp_min_i64(s.all, cvp_ceil_div(-low, w->dw)) : 0;
     s.w0 = low + s.left * w->dw;
-    if (s.w0 < w->in_w) s.n = cvp_min_i64(s.all - s.left, cvp_ceil_div(w->in_w - s.w0, w->dw));
+    if (s.w0 < w->ends.in.w)
+        s.n = cvp_min_i64(s.all - s.left, cvp_ceil_div(w->ends.in.w - s.w0, w->dw));
     return s;
 }
 
@@ -69,7 +70,7 @@ static struct span span_of_all(const struct winograd *w, const struct block *b)
     struct span s = {.step = 1, .all = (b->width * WINOGRAD_OUT + 2) * w->dw};
     s.left = cvp_min_i64(s.all, cvp_max_i64(0, -low));
     s.w0 = low + s.left;
-    s.n = cvp_max_i64(0, cvp_min_i64(s.all - s.left, w->in_w - s.w0));
+    s.n = cvp_max_i64(0, cvp_min_i64(s.all - s.left, w->ends.in.w - s.w0));
     return s;
 }
 
@@ -86,9 +87,10 @@ static void turn_rows(const struct winograd *w, const struct span *all, const fl
 {
     for (int64_t i = cvp_max_i64(p->h, *next); i < p->h + WINOGRAD_IN; i++) {
         const int64_t row = input_row(w, p, i - p->h);
-        if (inside(row, w->in_h) && all->n > 0)
+        if (inside(row, w->ends.in.h) && all->n > 0)
             w->kernels->turn_in(turned + i % WINOGRAD_IN * all->all * w->kernels->lanes,
-                                image + row * w->in_at.h + all->w0, w->in_at.c, channels, all->n);
+                                image + row * w->ends.in.at.h + all->w0, w->ends.in.at.c, channels,
+                                all->n);
     }
     *next = p->h + WINOGRAD_IN;
 }
@@ -107,10 +109,10 @@ static void columns_of(const struct winograd *w, const struct span *s, const str
         const int64_t row = input_row(w, p, i);
         from[i] = zeros;
         pixel[i] = 0;
-        if (!inside(row, w->in_h) || s->n == 0) continue;
-        pixel[i] = s->step * (w->p->channels_last ? w->in_at.w : k->lanes);
+        if (!inside(row, w->ends.in.h) || s->n == 0) continue;
+        pixel[i] = s->step * (w->p->channels_last ? w->ends.in.at.w : k->lanes);
         from[i] = w->p->channels_last
-                      ? image + row * w->in_at.h + s->w0 * w->in_at.w
+                      ? image + row * w->ends.in.at.h + s->w0 * w->ends.in.at.w
                       : turned + ((p->h + i) % WINOGRAD_IN * all->all + s->w0 - all->w0) * k->lanes;
     }
     k->columns_in(to + s->left * k->lanes, line, from, pixel, s->n,
@@ -131,11 +133,11 @@ void cvp_conv_winograd_transform_in(const struct winograd *w, int64_t number, in
     const struct span all = span_of_all(w, &b);
     const int64_t lanes = w->kernels->lanes;
     for (int64_t v = v0; v < v1; v++) {
-        const int channels = (int)cvp_min_i64(lanes, w->in_c - v * lanes);
-        const float *plane = in + (b.g * w->in_c + v * lanes) * w->in_at.c;
+        const int channels = (int)cvp_min_i64(lanes, w->ends.in.c - v * lanes);
+        const float *plane = in + (b.g * w->ends.in.c + v * lanes) * w->ends.in.at.c;
         int64_t next = 0;
         for (int64_t row = b.first; row < b.end; row++) {
-            const struct place p = place_of(w, &w->in_at, row);
+            const struct place p = place_of(w, &w->ends.in.at, row);
             float *tiles = to + (row - b.first) * b.tiles * w->in_tile + v * lanes, *turned = NULL;
             if (p.h == 0) next = 0;
             if (!w->p->channels_last) {
@@ -161,29 +163,30 @@ static void put(const struct winograd *w, const struct block *b, const struct pl
                 int64_t channel, const float *sums, const float *bias, float *lines, float *out)
 {
     const struct cvp_winograd_kernels *k = w->kernels;
-    const int64_t c = b->g * w->out_c + channel, line = b->width * WINOGRAD_OUT * k->lanes;
+    const int64_t c = b->g * w->ends.out.c + channel, line = b->width * WINOGRAD_OUT * k->lanes;
     const int64_t w0 = b->x0 * WINOGRAD_OUT * w->dw, first = p->phase + p->h * w->dh;
-    const int channels = (int)cvp_min_i64(k->lanes, w->out_c - channel);
-    const int rows = (int)cvp_min_i64(WINOGRAD_OUT, cvp_ceil_div(w->out_h - first, w->dh));
-    if (first >= w->out_h) return;
+    const int channels = (int)cvp_min_i64(k->lanes, w->ends.out.c - channel);
+    const int rows = (int)cvp_min_i64(WINOGRAD_OUT, cvp_ceil_div(w->ends.out.h - first, w->dh));
+    if (first >= w->ends.out.h) return;
     float *turned = lines + WINOGRAD_IN * line, *to[WINOGRAD_OUT];
-    out += p->image + c * w->out_at.c + first * w->out_at.h + w0 * w->out_at.w;
+    out += p->image + c * w->ends.out.at.c + first * w->ends.out.at.h + w0 * w->ends.out.at.w;
     if (bias) bias += c;
-    for (int64_t phase = 0; phase < w->dw && w0 + phase < w->out_w; phase++) {
+    for (int64_t phase = 0; phase < w->dw && w0 + phase < w->ends.out.w; phase++) {
         const int64_t pixels =
-            cvp_min_i64(b->width * WINOGRAD_OUT, cvp_ceil_div(w->out_w - w0 - phase, w->dw));
+            cvp_min_i64(b->width * WINOGRAD_OUT, cvp_ceil_div(w->ends.out.w - w0 - phase, w->dw));
         k->rows_out(lines, line, sums + phase * b->width * w->out_tile, w->out_point, w->out_tile,
                     b->width);
         for (int i = 0; i < WINOGRAD_OUT; i++)
-            to[i] = w->p->channels_last ? out + i * w->dh * w->out_at.h + phase * w->out_at.w
-                                        : turned + i * line * w->dw + phase * k->lanes;
-        k->columns_out(to, rows, w->dw * (w->p->channels_last ? w->out_at.w : k->lanes), lines,
+            to[i] = w->p->channels_last
+                        ? out + i * w->dh * w->ends.out.at.h + phase * w->ends.out.at.w
+                        : turned + i * line * w->dw + phase * k->lanes;
+        k->columns_out(to, rows, w->dw * (w->p->channels_last ? w->ends.out.at.w : k->lanes), lines,
                        line, pixels, bias, channels, w->p->channels_last && w->p->add);
     }
     if (w->p->channels_last) return;
-    const int64_t pixels = cvp_min_i64(b->width * WINOGRAD_OUT * w->dw, w->out_w - w0);
+    const int64_t pixels = cvp_min_i64(b->width * WINOGRAD_OUT * w->dw, w->ends.out.w - w0);
     for (int i = 0; i < rows; i++)
-        k->turn_out(out + i * w->dh * w->out_at.h, w->out_at.c, channels, pixels,
+        k->turn_out(out + i * w->dh * w->ends.out.at.h, w->ends.out.at.c, channels, pixels,
                     turned + i * line * w->dw, w->p->add);
 }
 
@@ -196,7 +199,7 @@ void cvp_conv_winograd_transform_out(const struct winograd *w, int64_t number, i
     const int64_t lanes = w->kernels->lanes;
     for (int64_t v = v0; v < v1; v++)
         for (int64_t row = b.first; row < b.end; row++) {
-            const struct place p = place_of(w, &w->out_at, row);
+            const struct place p = place_of(w, &w->ends.out.at, row);
             put(w, &b, &p, v * lanes, sums + (row - b.first) * b.tiles * w->out_tile + v * lanes,
                 bias, lines, out);
         }
@@ -211,13 +214,13 @@ void cvp_conv_winograd_multiply(const struct winograd *w, int64_t number, int64_
 {
     int outer = cvp_stage_enter(CONVOP_STAGE_PRODUCT);
     const struct block b = block_of(w, number);
-    const int64_t lanes = w->kernels->lanes, panel = w->in_c * w->columns;
+    const int64_t lanes = w->kernels->lanes, panel = w->ends.in.c * w->columns;
     for (int64_t q = q0; q < q1; q++)
         for (int64_t j = 0; j < w->panels; j++) {
             const int64_t vectors = w->out_vectors - j * (w->columns / lanes);
             const struct cvp_tile_run run = {
                 in + q * w->in_point,
-                panels + (b.g * WINOGRAD_POINTS + q) * w->weight_point + j * panel, w->in_c};
+                panels + (b.g * WINOGRAD_POINTS + q) * w->weight_point + j * panel, w->ends.in.c};
             const struct cvp_tile_args t = {.runs = &run,
                                             .num_runs = 1,
                                             .a_row = w->in_tile,

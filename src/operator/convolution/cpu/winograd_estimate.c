@@ -38,20 +38,21 @@ static const conv_prices prices[2][2] = {
 
 double cvp_conv_winograd_estimate(const convop_conv_problem *p)
 {
-    const struct winograd w = cvp_conv_winograd_plan(p, NULL);
-    const double g = (double)p->g, in_c = (double)w.in_c;
-    const double tiles = g * (double)w.all_rows * (double)(w.tiles_w * w.dw);
-    const double weights = (double)w.weight_bytes / g, cached = (double)cvp_cpu()->l2 / 2;
+    const struct winograd *w = p->cut;
+    const double g = (double)p->g, in_c = (double)w->ends.in.c;
+    const double tiles = g * (double)w->all_rows * (double)(w->tiles_w * w->dw);
+    const double weights = (double)w->weight_bytes / g, cached = (double)cvp_cpu()->l2 / 2;
     const double work[CONV_KINDS] = {
         [CALL] = 1,
-        [PRODUCTS] = tiles * WINOGRAD_POINTS * in_c * (double)w.out_vectors,
-        [WEIGHTS] =
-            p->constant_weights ? 0 : g * in_c * (double)(w.panels * w.columns) / w.kernels->lanes,
-        [IN] = tiles * (double)w.in_vectors,
-        [OUT] = tiles * (double)w.out_vectors,
-        [STREAMED] = weights > cached ? weights * (double)w.blocks : 0,
+        [PRODUCTS] = tiles * WINOGRAD_POINTS * in_c * (double)w->out_vectors,
+        [WEIGHTS] = p->constant_weights
+                        ? 0
+                        : g * in_c * (double)(w->panels * w->columns) / w->kernels->lanes,
+        [IN] = tiles * (double)w->in_vectors,
+        [OUT] = tiles * (double)w->out_vectors,
+        [STREAMED] = weights > cached ? weights * (double)w->blocks : 0,
         [BYTES] = cvp_conv_image_bytes(p),
     };
     return cvp_conv_price(p, prices[p->direction][p->channels_last], work,
-                          (double)w.blocks * (w.is_shared ? WINOGRAD_POINTS : 1));
+                          (double)w->blocks * (w->is_shared ? WINOGRAD_POINTS : 1));
 }

@@ -48,12 +48,12 @@ static const char *unfit(const struct winograd *w)
     if (p->kh != 3 || p->kw != 3 || p->kd != 1) return "the kernel is not 3x3";
     if (p->sh != 1 || p->sw != 1) return "a stride is not 1";
     if (p->id != p->od || p->pd != 0) return "the depth is padded or strided";
-    if (w->in_c < LEAST_CHANNELS || w->out_c < LEAST_CHANNELS)
+    if (w->ends.in.c < LEAST_CHANNELS || w->ends.out.c < LEAST_CHANNELS)
         return "a group has fewer than 32 channels";
-    if (w->out_h < LEAST_SIZE || w->out_w < LEAST_SIZE)
+    if (w->ends.out.h < LEAST_SIZE || w->ends.out.w < LEAST_SIZE)
         return "the output image is smaller than 12x12";
-    if (w->dh > w->out_h || w->dw > w->out_w ||
-        w->dh * w->tiles_h * (w->dw * w->tiles_w) > w->out_h * w->out_w / 8)
+    if (w->dh > w->ends.out.h || w->dw > w->ends.out.w ||
+        w->dh * w->tiles_h * (w->dw * w->tiles_w) > w->ends.out.h * w->ends.out.w / 8)
         return "the dilation leaves images that tiles do not fill";
     return NULL;
 }
@@ -62,7 +62,7 @@ static void cut(struct winograd *w)
 {
     const int64_t l2 = cvp_cpu()->l2, point = WINOGRAD_POINTS * (int64_t)sizeof(float);
     const int64_t bytes = cvp_max_i64(LEAST_BLOCK, cvp_min_i64(MOST_BLOCK, l2 / 8));
-    const int is_streamed = w->in_c > l2 / 2 / point / w->out_c;
+    const int is_streamed = w->ends.in.c > l2 / 2 / point / w->ends.out.c;
     const int64_t tiles =
         cvp_max_i64(bytes / point / w->in_tile, is_streamed ? STREAMED_TILES : 2 * w->tile->rows);
     w->width = cvp_max_i64(1, cvp_min_i64(tiles, MOST_WIDTH) / w->dw);
@@ -85,9 +85,9 @@ static int measure(struct winograd *w)
     if (!cvp_add_i64(w->in_tile, w->out_tile, &channels) || !cvp_mul_i64(tiles + 1, unit, &bytes) ||
         !cvp_mul_i64(bytes, channels, &bytes) ||
         !cvp_mul_i64(w->p->g * w->panels, w->columns * unit, &weights) ||
-        !cvp_mul_i64(weights, w->in_c + 1, &weights))
+        !cvp_mul_i64(weights, w->ends.in.c + 1, &weights))
         return 0;
-    w->weight_point = odd(w->panels * w->columns * w->in_c, w->kernels->lanes);
+    w->weight_point = odd(w->panels * w->columns * w->ends.in.c, w->kernels->lanes);
     w->in_point = odd(tiles * w->in_tile, w->kernels->lanes);
     w->out_point = odd(tiles * w->out_tile, w->kernels->lanes);
     w->in_bytes = cvp_round_up((size_t)(w->in_point * unit), CVP_BUFFER_ALIGN);
@@ -121,35 +121,27 @@ static int share(struct winograd *w, size_t limit)
 struct winograd cvp_conv_winograd_plan(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
     const int forward = p->direction == CONVOP_FWD;
-    const int64_t icg = p->ic / p->g, ocg = p->oc / p->g;
     struct winograd w = {.p = p,
                          .kernels = cvp_winograd_kernels((enum cvp_isa)p->isa),
                          .tile = cvp_tile_kernels(CVP_F32, (enum cvp_isa)p->isa),
-                         .in_at = forward ? p->src : p->dst,
-                         .out_at = forward ? p->dst : p->src,
-                         .in_c = forward ? icg : ocg,
-                         .out_c = forward ? ocg : icg,
-                         .in_h = forward ? p->ih : p->oh,
-                         .in_w = forward ? p->iw : p->ow,
-                         .out_h = forward ? p->oh : p->ih,
-                         .out_w = forward ? p->ow : p->iw,
+                         .ends = cvp_conv_ends(p),
                          .dh = p->dh,
                          .dw = p->dw,
                          .ph = forward ? p->ph : (p->kh - 1) * p->dh - p->ph,
                          .pw = forward ? p->pw : (p->kw - 1) * p->dw - p->pw};
-    w.tiles_h = cvp_ceil_div(cvp_ceil_div(w.out_h, w.dh), WINOGRAD_OUT);
-    w.tiles_w = cvp_ceil_div(cvp_ceil_div(w.out_w, w.dw), WINOGRAD_OUT);
+    w.tiles_h = cvp_ceil_div(cvp_ceil_div(w.ends.out.h, w.dh), WINOGRAD_OUT);
+    w.tiles_w = cvp_ceil_div(cvp_ceil_div(w.ends.out.w, w.dw), WINOGRAD_OUT);
     const char *reason = unfit(&w);
     if (reason) {
-        if (why) snprintf(why, CONVOP_WHY_SIZE, "%s", reason);
+        snprintf(why, CONVOP_WHY_SIZE, "%s", reason);
         return w;
     }
-    w.in_vectors = cvp_ceil_div(w.in_c, w.kernels->lanes);
-    w.out_vectors = cvp_ceil_div(w.out_c, w.kernels->lanes);
-    w.in_tile = odd(w.in_c, w.kernels->lanes);
-    w.out_tile = odd(w.out_c, w.kernels->lanes);
+    w.in_vectors = cvp_ceil_div(w.ends.in.c, w.kernels->lanes);
+    w.out_vectors = cvp_ceil_div(w.ends.out.c, w.kernels->lanes);
+    w.in_tile = odd(w.ends.in.c, w.kernels->lanes);
+    w.out_tile = odd(w.ends.out.c, w.kernels->lanes);
     w.columns = cvp_tile_columns(w.tile);
-    w.panels = cvp_ceil_div(w.out_c, w.columns);
+    w.panels = cvp_ceil_div(w.ends.out.c, w.columns);
     w.all_rows = p->mb * p->id * w.dh * w.tiles_h;
     cut(&w);
     int fits = measure(&w);
@@ -161,7 +153,7 @@ struct winograd cvp_conv_winograd_plan(const convop_conv_problem *p, char why[CO
             fits = share(&w, p->workspace_limit);
         }
     }
-    if (!fits && why)
+    if (!fits)
         snprintf(why, CONVOP_WHY_SIZE, "needs more workspace than the limit of %zu bytes",
                  p->workspace_limit);
     return w;

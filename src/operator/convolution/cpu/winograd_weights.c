@@ -28,7 +28,7 @@ static void gather(const struct filters *k, int64_t g, int64_t out, int64_t in, 
     const convop_conv_problem *p = w->p;
     const convop_conv_strides *at = &p->weights;
     const int64_t columns = w->columns, ocg = p->oc / p->g, tap = p->channels_last ? at->w : 1;
-    const int valid = (int)cvp_min_i64(columns, w->out_c - out);
+    const int valid = (int)cvp_min_i64(columns, w->ends.out.c - out);
     cvp_gemm_pack *pack = cvp_gemm_kernels(CVP_F32, (enum cvp_isa)p->isa)->pack_b;
     const int forward = p->direction == CONVOP_FWD;
     const int64_t out_at = forward ? at->n : at->c, in_at = forward ? at->c : at->n;
@@ -49,15 +49,15 @@ static void transform(void *arg, int lane, int64_t begin, int64_t end)
     const struct filters *k = arg;
     const struct winograd *w = k->w;
     _Alignas(64) float taps[TAPS * CHANNELS * MOST_COLUMNS + CVP_GEMM_PACK_SLACK / sizeof(float)];
-    const int64_t parts = cvp_ceil_div(w->in_c, CHANNELS), point = w->weight_point;
+    const int64_t parts = cvp_ceil_div(w->ends.in.c, CHANNELS), point = w->weight_point;
     for (int64_t item = begin; item < end; item++) {
         const int64_t panel = item / parts, in = item % parts * CHANNELS;
-        const int64_t n = cvp_min_i64(CHANNELS, w->in_c - in);
+        const int64_t n = cvp_min_i64(CHANNELS, w->ends.in.c - in);
         int64_t tap_at, channel_at;
         gather(k, panel / w->panels, panel % w->panels * w->columns, in, n, taps, &tap_at,
                &channel_at);
         float *to = k->panels + panel / w->panels * WINOGRAD_POINTS * point +
-                    panel % w->panels * w->in_c * w->columns + in * w->columns;
+                    panel % w->panels * w->ends.in.c * w->columns + in * w->columns;
         /* Backward the window is rotated: its last tap comes first. */
         const int64_t first = w->p->direction == CONVOP_FWD ? 0 : (TAPS - 1) * tap_at;
         for (int64_t i = 0; i < n; i++)
@@ -71,6 +71,7 @@ void cvp_conv_winograd_transform_weights(const struct winograd *w, const float *
 {
     struct filters k = {w, weights, panels};
     int outer = cvp_stage_enter(CONVOP_STAGE_PACKING);
-    cvp_parallel(context, w->p->g * w->panels * cvp_ceil_div(w->in_c, CHANNELS), transform, &k);
+    cvp_parallel(context, w->p->g * w->panels * cvp_ceil_div(w->ends.in.c, CHANNELS), transform,
+                 &k);
     cvp_stage_leave(outer);
 }
