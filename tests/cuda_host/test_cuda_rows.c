@@ -290,6 +290,46 @@ static void without_memory_smaller_plans_run_and_then_the_own_row(void **state)
     standin->engines_need(0);
 }
 
+/* cuDNN's plan has 64 KiB of workspace and refuses the addresses; the row after it needs more. */
+static void what_cudnn_refuses_runs_with_memory_of_its_own(void **state)
+{
+    (void)state;
+    static const struct conv_size size = {2, 1, BOX_F32, 1, 64, 64, 1, 4, 3, 1, 1, 1};
+    struct conv_case c;
+    conv_case_fixed(&c, &size, 1, 1);
+    const long executed = standin->calls("cudnnBackendExecute");
+    assert_true(case_is_right(&c));
+    assert_int_equal(standin->calls("cudnnBackendExecute"), executed);
+    conv_case_destroy(&c);
+}
+
+/* What one gradient has no memory for is not missing for another, that needs less. */
+static void a_gradient_has_the_memory_that_it_needs(void **state)
+{
+    (void)state;
+    static const struct conv_size size = {2, 0, BOX_F32, 2, 8, 8, 1, 6, 3, 1, 1, 1};
+    struct conv_case c;
+    struct conv_expected e;
+    struct moved m;
+    size_t available, total;
+    make_aligned(&c, &size);
+    conv_case_expect(&c, &e);
+    move(&c, &m);
+    assert_int_equal(m.scope.driver->stream_synchronize(NULL), 0);
+    assert_int_equal(m.scope.driver->mem_info(&available, &total), 0);
+    standin->limit_memory(0, total - available + 1024);
+    const convop_status status = conv_case_backward(&c, NULL);
+    standin->limit_memory(0, total - available);
+    const convop_status none = conv_case_backward(&c, NULL);
+    standin->limit_memory(0, total);
+    move_back(&c, &m);
+    assert_int_equal(status, CONVOP_OK);
+    for (int i = 1; i < 4; i++) assert_true(conv_case_matches(&c, &e, i));
+    assert_int_equal(none, CONVOP_E_NO_MEMORY);
+    conv_expected_free(&e);
+    conv_case_destroy(&c);
+}
+
 int main(void)
 {
     const char *why;
@@ -306,8 +346,12 @@ int main(void)
                                              STANDIN_CONTEXT, STANDIN_HANDLE,   STANDIN_DESCRIPTOR};
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) standin->keeps(kept[i]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_cases), cmocka_unit_test(rule), cmocka_unit_test(cuts_compete),
+        cmocka_unit_test(random_cases),
+        cmocka_unit_test(rule),
+        cmocka_unit_test(cuts_compete),
         cmocka_unit_test(without_memory_smaller_plans_run_and_then_the_own_row),
+        cmocka_unit_test(what_cudnn_refuses_runs_with_memory_of_its_own),
+        cmocka_unit_test(a_gradient_has_the_memory_that_it_needs),
         cmocka_unit_test(a_context_in_the_place_of_another)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

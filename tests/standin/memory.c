@@ -92,7 +92,8 @@ unsigned long long standin_alloc(struct CUctx_st *context, size_t bytes, int in_
 {
     struct device *d = device_at(context->device);
     const size_t step = (bytes / UNIT + 2) * UNIT;
-    if (bytes > d->limit - d->used || step > RANGE - d->used_addresses) return 0;
+    if (d->used > d->limit || bytes > d->limit - d->used || step > RANGE - d->used_addresses)
+        return 0;
     struct allocation *a = calloc(1, sizeof *a);
     struct allocation **more = realloc(d->at, (d->count + 1) * sizeof(struct allocation *));
     if (!a || !more || posix_memalign((void **)&a->data, UNIT, bytes) != 0) abort();
@@ -235,7 +236,7 @@ void standin_limit_memory(int device, size_t bytes)
 void standin_memory_info(int device, size_t *available, size_t *total)
 {
     const struct device *d = device_at(device);
-    *available = d->limit - d->used;
+    *available = d->used < d->limit ? d->limit - d->used : 0;
     *total = d->limit;
 }
 

@@ -117,7 +117,7 @@ static convop_status run_another(const struct conv_plan *plan, const convop_conv
 {
     struct conv_plan other;
     cvp_conv_plan_start(&other, &plan->given, &plan->terms, context);
-    /* Memory of a GPU that the plan has not got is not asked for here. */
+    /* First what runs in the memory that is there. */
     if (cvp_conv_is_on_gpu(&other.given)) {
         other.given.workspace_limit = workspace ? plan->bytes : 0;
         other.terms.mode = CVP_AUTOTUNE_OFF;
@@ -128,30 +128,70 @@ static convop_status run_another(const struct conv_plan *plan, const convop_conv
     return status;
 }
 
-/* There is no memory on the GPU for the plan's workspace: ways that need less and less, until one
- * fits. */
+/* With memory in the order of the stream. `is_last`: where the row refuses, no other one is tried.
+ */
+static convop_status run_in_own(const struct conv_plan *plan, int is_last,
+                                const convop_conv_operands *t, const convop_context *context,
+                                const struct cvp_gpu_scope *scope)
+{
+    const size_t bytes = plan->bytes;
+    void *own = bytes ? cvp_gpu_alloc(scope, bytes) : NULL;
+    if (bytes && !own)
+        return convop_fail(CONVOP_E_NO_MEMORY,
+                           "Convolution: no memory on the GPU for %zu bytes of workspace", bytes);
+    convop_status status = is_last ? compute_and_tell(plan, t, context, own)
+                                   : cvp_conv_plan_run(plan, t, context, own);
+    cvp_gpu_free(scope, own);
+    return status;
+}
+
+/* Ways that need at most `limit` bytes, then less and less, until one fits the memory that there
+ * is. `before`: what came of more; where nothing runs with less it is that which is the matter. */
+static convop_status run_within(const struct conv_plan *plan, const convop_conv_impl *without,
+                                size_t limit, convop_status before, const convop_conv_operands *t,
+                                const convop_context *context, const struct cvp_gpu_scope *scope)
+{
+    char why[CONVOP_WHY_SIZE];
+    convop_status status = before;
+    do {
+        struct conv_plan other;
+        snprintf(why, sizeof why, "%s", convop_last_error());
+        cvp_conv_plan_start(&other, &plan->given, &plan->terms, context);
+        other.given.workspace_limit = limit;
+        other.terms.mode = CVP_AUTOTUNE_OFF;
+        before = status;
+        status = cvp_conv_select(&other, without);
+        limit = status == CONVOP_OK ? other.bytes : 0;
+        if (status == CONVOP_OK)
+            status = run_in_own(&other, without != NULL, t, context, scope);
+        else if (before == CONVOP_E_NO_MEMORY)
+            status = convop_fail(before, "%s", why);
+        cvp_conv_plan_end(&other);
+    } while (status == CONVOP_E_NO_MEMORY && limit-- > 0);
+    return status;
+}
+
+/* The caller's workspace was not to be had, which other directions may have wanted more of. */
 static convop_status run_smaller(const struct conv_plan *plan, const convop_conv_operands *t,
                                  const convop_context *context)
 {
     struct cvp_gpu_scope scope;
     CVP_RETURN_IF_ERROR(cvp_gpu_enter(plan->given.gpu, t->stream, &scope));
-    convop_status status = CONVOP_E_NO_MEMORY;
-    for (size_t bytes = plan->bytes; status == CONVOP_E_NO_MEMORY;) {
-        struct conv_plan other;
-        cvp_conv_plan_start(&other, &plan->given, &plan->terms, context);
-        other.given.workspace_limit = bytes - 1;
-        other.terms.mode = CVP_AUTOTUNE_OFF;
-        status = cvp_conv_select(&other, NULL);
-        bytes = other.bytes;
-        void *own = status == CONVOP_OK && bytes ? cvp_gpu_alloc(&scope, bytes) : NULL;
-        if (status == CONVOP_OK && bytes && !own)
-            status = CONVOP_E_NO_MEMORY;
-        else if (status == CONVOP_OK)
-            status = cvp_conv_plan_run(&other, t, context, own);
-        cvp_gpu_free(&scope, own);
-        cvp_conv_plan_end(&other);
-        if (bytes == 0) break;
-    }
+    convop_status status = run_in_own(plan, 0, t, context, &scope);
+    if (status == CONVOP_E_NO_MEMORY)
+        status = run_within(plan, NULL, plan->bytes - 1, status, t, context, &scope);
+    cvp_gpu_leave(&scope);
+    return status;
+}
+
+/* A row that refuses the tensors, as cuDNN does addresses, may have wanted less than the others. */
+static convop_status run_larger(const struct conv_plan *plan, const convop_conv_operands *t,
+                                const convop_context *context)
+{
+    struct cvp_gpu_scope scope;
+    CVP_RETURN_IF_ERROR(cvp_gpu_enter(plan->given.gpu, t->stream, &scope));
+    convop_status status =
+        run_within(plan, plan->impl, plan->given.workspace_limit, CONVOP_OK, t, context, &scope);
     cvp_gpu_leave(&scope);
     return status;
 }
@@ -167,6 +207,7 @@ convop_status cvp_conv_plan_run(const struct conv_plan *plan, const convop_conv_
     char why[CONVOP_WHY_SIZE], other[256];
     snprintf(why, sizeof why, "%s", convop_last_error());
     status = run_another(plan, t, context, workspace);
+    if (status == CONVOP_E_UNSUPPORTED && on_gpu) status = run_larger(plan, t, context);
     if (status != CONVOP_E_UNSUPPORTED) return status;
     snprintf(other, sizeof other, "%s", convop_last_error());
     return convop_fail(status, "%s; %s", other, why);
