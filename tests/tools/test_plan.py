@@ -65,6 +65,21 @@ class Plan(Cache):
         self.assertRegex(text, r"(?m)^dense one +FWD_B +f32 +nchw +cudnn +\d+ +estimated")
         self.assertIn(f"2 planned, 0 known, 0 refused. Kept in {self.file}", text)
 
+    def test_what_is_not_kept_is_a_failure(self):
+        # Nobody makes a folder there, though root may write.
+        self.assertIn("the tuning cache", self.bad(1, "plan", "--device=" + H200, DENSE,
+                                                   CONVOP_CACHE_DIR="/proc/none"))
+
+    def test_a_refusal_has_the_reasons_of_all_rows(self):
+        done = convop("plan", "--json", "--device=" + H200, "--dir=FWD_D", "mb1ic8ih2000000oc8kh3",
+                      CONVOP_CACHE_DIR=self.folder)
+        self.assertEqual(done.returncode, 1)
+        refused = json.loads(done.stdout)
+        self.assertIsNone(refused["impl"])
+        for said in ("depthwise: ", "; cudnn: cuDNN: no engine runs it", "; gemm: "):
+            self.assertIn(said, refused["why"])
+        self.assertNotIn("why", self.objects("plan", "--json", "--device=" + H200, DENSE)[0])
+
     def test_properties_that_are_wrong_are_named(self):
         with open(H200, encoding="utf-8") as file:
             good = file.read()

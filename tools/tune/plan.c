@@ -99,14 +99,22 @@ static int read_target(struct planning *p)
     return CLI_OK;
 }
 
+/* Of cuDNN, where another row is taken instead; where none is, of all. */
+static void add_reasons(char *reason, size_t size, const convop_conv_row *rows, size_t count,
+                        const convop_conv_row *chosen)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count && n < size; i++)
+        if (!rows[i].applicable && (!chosen || strcmp(rows[i].name, "cudnn") == 0))
+            n += (size_t)snprintf(reason + n, size - n, "%s%s: %s", n ? "; " : "", rows[i].name,
+                                  rows[i].why_not);
+}
+
 static void print(const struct planning *p, const struct tune_case *c, const convop_conv_row *rows,
                   size_t count, const convop_conv_row *chosen, const char *why)
 {
-    char label[128], reason[256] = "";
-    /* Of a row that was to run, cuDNN's words. */
-    for (size_t i = 0; i < count && !reason[0]; i++)
-        if (!rows[i].applicable && &rows[i] != chosen)
-            snprintf(reason, sizeof reason, "%s: %s", rows[i].name, rows[i].why_not);
+    char label[128], reason[1024] = "";
+    add_reasons(reason, sizeof reason, rows, count, chosen);
     if (why) snprintf(reason, sizeof reason, "%s", why);
     if (p->json) {
         tune_json_begin(c);
@@ -150,6 +158,10 @@ static int visit(struct tune_case *c, void *user)
     p->planned += chosen && chosen->choice != CONVOP_CHOICE_CACHED;
     print(p, c, rows, count, chosen, why);
     fflush(stdout);
+    /* The disk may be full by now: the library goes on with its memory, which ends with us. */
+    char lost[512];
+    convop_tune_path(NULL, 0, lost, sizeof lost);
+    if (lost[0]) return cli_fail("not kept, the tuning cache cannot be written: %s", lost);
     return ferror(stdout) ? CLI_FAILURE : CLI_OK;
 }
 
