@@ -111,7 +111,10 @@ def allocate(like, shape, code, bits, device):
     """Memory for an array of the kind of `like`, which deliver() makes one of that kind."""
     numpy = _numpy_of(type(like))
     if numpy and device == 1 and code in (0, 1, 2):
-        return numpy.empty(shape, "iuf"[code] + str(bits // 8))
+        try:
+            return numpy.empty(shape, "iuf"[code] + str(bits // 8))
+        except (MemoryError, ValueError) as error:  # there is none, there can be none
+            raise _errors.NoMemoryError(str(error)) from None
     if device != 1:
         raise _errors.DeviceError(f"{type(like).__name__}: only its own library makes arrays on "
                                   "its device: give out=")

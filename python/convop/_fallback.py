@@ -47,13 +47,10 @@ def arrays_first(required, needed, *names):
 def complete_params(parameters, weights, has_bias):
     """convop_conv_params, with what follows from the weights."""
     tensor = weights.tensor
-    try:
-        params = _params.conv_params(tensor.ndim, **parameters)
-    except TypeError as error:
-        if isinstance(error, _errors.Error):
-            raise
-        params = _params.conv_params.__wrapped__(tensor.ndim, **parameters)
-    params = ConvParams.from_buffer_copy(params)
+    read = _params.conv_params
+    if not all(map(_params.is_constant, parameters.values())):
+        read = read.__wrapped__
+    params = ConvParams.from_buffer_copy(read(tensor.ndim, **parameters))
     if not params.kernel.len:
         first = 1 if params.layout and params.layout % 2 == 0 else 2
         params.kernel = Tuple(tensor.ndim - 2, tuple(tensor.shape[first:first + tensor.ndim - 2]))

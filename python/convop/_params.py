@@ -100,10 +100,19 @@ def _lenient_filters(known):
     return groups if isinstance(groups, numbers.Integral) and groups > 0 else 1
 
 
+def is_constant(value, depth=0):
+    """Whether a value cannot change and is equal to none of another meaning, so that what followed from
+    it may be remembered: texts, numbers, tuples of integers and tuples of those."""
+    kind = type(value)
+    if kind is tuple:
+        return depth < 2 and all(is_constant(entry, depth + 1) for entry in value)
+    return kind in (int, bool) or depth == 0 and kind in (str, float, type(None))
+
+
 @functools.lru_cache(maxsize=1024, typed=True)
 def conv_params(ndim, /, **given):
     """The bytes of a convop_conv_params for weights of so many dimensions. kernel.len is 0 and
-    num_filter is 0 where they follow from the weights."""
+    num_filter is 0 where they follow from the weights. For values that may change: __wrapped__."""
     return bytes(_conv_struct(ndim, given))
 
 

@@ -109,8 +109,10 @@ int cvp_py_exec(PyObject *first, const DLTensor *tensor, convop_exec *room,
 /* Multiply-adds below which the GIL is kept: to give it back and take it again costs as much. */
 #define CVP_PY_BRIEF 4096
 
-/* 1 if a call with the operator's own wish may measure implementations, which takes long. */
-int cvp_py_may_measure(const convop_conv_params *p);
+/* 1 if a call writes lines of log. */
+int cvp_py_may_log(void);
+/* 1 if it does, or, with the operator's own wish, may measure implementations. */
+int cvp_py_may_take_long(const convop_conv_params *p);
 
 /* ---- output.c: a new array of the kind of another ---------------------------------------------
  */

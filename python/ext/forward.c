@@ -91,7 +91,7 @@ static int is_brief(const convop_conv_params *p, const DLTensor *weights, const 
     double work = 1;
     for (int i = 0; dst && i < dst->ndim; i++) work *= (double)dst->shape[i];
     for (int i = 1; i < weights->ndim; i++) work *= (double)weights->shape[i];
-    return work < CVP_PY_BRIEF && !cvp_py_may_measure(p);
+    return work < CVP_PY_BRIEF && !cvp_py_may_take_long(p);
 }
 
 /* The tensors of a call; bias and residual may be NULL. */

@@ -26,6 +26,20 @@ static PyObject *shape_tuple(int ndim, const int64_t *shape)
     return tuple;
 }
 
+/* NumPy has MemoryError where there is no memory, ValueError where there can be none. */
+static void fail_numpy(void)
+{
+    PyObject *type, *value, *trace;
+    if (!PyErr_ExceptionMatches(PyExc_MemoryError) && !PyErr_ExceptionMatches(PyExc_ValueError))
+        return;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyErr_Format(cvp_py.no_memory_error, "%S", value ? value : type);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+}
+
 static PyObject *new_numpy(const struct cvp_py_type *type, PyObject *like, int ndim,
                            const int64_t *shape)
 {
@@ -91,6 +105,7 @@ int cvp_py_output_begin(PyObject *given, const char *name, PyObject *like,
     if (type->empty && wanted.dtype.code == prototype->dtype.code &&
         wanted.dtype.bits == prototype->dtype.bits) {
         output->object = new_numpy(type, like, ndim, shape);
+        if (!output->object) fail_numpy();
     } else {
         output->object = new_other(like, &wanted, ndim, shape);
         output->like = like;

@@ -4,8 +4,8 @@
 
 #include "python/ext/ext.h"
 
-/* _params.conv_params(ndim, **keywords), which remembers too; without its memory if a value cannot
- * be hashed. */
+/* _params.conv_params(ndim, **keywords), which remembers too; without its memory if a value may
+ * change. */
 static PyObject *ask(const struct cvp_py_arguments *a, int ndim, int is_lasting)
 {
     PyObject *args = Py_BuildValue("(i)", ndim), *kwargs = cvp_py_keywords(a), *params = NULL;

@@ -155,7 +155,8 @@ const int64_t *cvp_py_plan_output(const struct cvp_py_plan *plan, int index, int
 convop_status cvp_py_plan_run(const struct cvp_py_plan *plan, const DLTensor *const *inputs,
                               DLTensor *const *outputs, const convop_exec *exec)
 {
-    if (plan->is_brief) return convop_instance_run(plan->instance, inputs, outputs, exec);
+    if (plan->is_brief && !cvp_py_may_log())
+        return convop_instance_run(plan->instance, inputs, outputs, exec);
     PyThreadState *state = PyEval_SaveThread();
     convop_status status = convop_instance_run(plan->instance, inputs, outputs, exec);
     PyEval_RestoreThread(state);

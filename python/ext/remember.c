@@ -1,6 +1,6 @@
 /* What followed from a set of parameters the last times: a cache that compares the addresses of
  * their names and values only, as constants of a program have the same in each call. Values in it
- * are such as can be hashed, so they do not change. */
+ * are such as cannot change: to have a hash is not enough, as a tensor of PyTorch has one. */
 #include "python/ext/ext.h"
 
 struct entry {
@@ -37,13 +37,24 @@ PyObject *cvp_py_recall(const struct cvp_py_question *q)
     return entry->answer;
 }
 
+/* Texts, numbers, tuples of integers and tuples of those, of Python's own types. Not tuples of
+ * other numbers: Python's cache of parameters takes (1, 1) and (1.0, 1.0) for the same. */
+static int is_constant(PyObject *value, int depth)
+{
+    PyTypeObject *type = Py_TYPE(value);
+    if (type == &PyLong_Type || type == &PyBool_Type) return 1;
+    if (type != &PyTuple_Type)
+        return depth == 0 && (value == Py_None || type == &PyUnicode_Type || type == &PyFloat_Type);
+    if (depth == 2) return 0;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(value); i++)
+        if (!is_constant(PyTuple_GetItem(value, i), depth + 1)) return 0;
+    return 1;
+}
+
 int cvp_py_is_lasting(const struct cvp_py_arguments *a)
 {
     for (int i = 0; i < a->num_params; i++)
-        if (PyObject_Hash(a->param_values[i]) == -1) {
-            PyErr_Clear();
-            return 0;
-        }
+        if (!is_constant(a->param_values[i], 0)) return 0;
     return 1;
 }
 

@@ -11,6 +11,7 @@ from torch._C import _len_torch_dispatch_stack as active_modes
 from torch._C._functorch import is_legacy_batchedtensor  # noqa: F401  for autograd.py
 from torch.autograd import forward_ad
 from torch.compiler import is_compiling
+from torch.nn.modules import module as _modules
 
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter, type(None)))
 
@@ -26,6 +27,11 @@ def has_fallback(*tensors):
     """True for tensors that convop refuses and the dispatcher makes acceptable or needs not: views
     whose sign is still to be turned, and those on the device meta, which have a shape alone."""
     return any(tensor is not None and (tensor.is_meta or tensor.is_neg()) for tensor in tensors)
+
+
+def has_global_hooks():
+    """True if somebody watches the calls of all modules."""
+    return bool(_modules._global_forward_hooks or _modules._global_forward_pre_hooks)
 
 
 def is_differentiated(input, weight, bias):

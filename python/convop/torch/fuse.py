@@ -10,7 +10,7 @@ import collections
 import torch
 from torch import fx, nn
 
-from convop.torch.dispatch import is_differentiated
+from convop.torch.dispatch import has_global_hooks, is_differentiated
 
 _BEHIND = {nn.Conv1d: nn.BatchNorm1d, nn.Conv2d: nn.BatchNorm2d, nn.Conv3d: nn.BatchNorm3d}
 ACTIVATIONS = {nn.ReLU: "relu", nn.ReLU6: "relu6"}
@@ -98,8 +98,10 @@ def set_chain(convolution, chain):
 def active_chain(convolution, weight):
     """What the convolution computes besides, now."""
     chain = convolution.__dict__.get("_chain", ())
+    if chain and (_has_hooks(convolution) or has_global_hooks()):
+        return ()
     for module in chain:
-        if module.training or type(module) not in ORIGINALS:
+        if module.training or type(module) not in ORIGINALS or _has_hooks(module):
             return ()
     norm = norm_of(chain)
     if norm is None:

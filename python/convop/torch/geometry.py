@@ -4,8 +4,10 @@ The padding says where it begins and ends: PyTorch's 'same' pads one more at the
 odd.
 """
 import functools
+import operator
 from typing import NamedTuple
 
+from convop._params import is_constant
 from convop.torch.dispatch import is_compiling
 from convop.torch.errors import InvalidError
 
@@ -32,10 +34,21 @@ class Geometry(NamedTuple):
                 for i, k, s, b, e, d in zip(sizes, kernel, *self[:4])]
 
 
+def _whole(axes, name, value):
+    """A number of NumPy, or a tensor of one."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InvalidError(f"conv{axes}d: {name} is {value!r}, want integers") from None
+
+
 def _per_axis(axes, name, value):
     if isinstance(value, int):
         return (value,) * axes
-    value = tuple(value)
+    try:
+        value = tuple(value)
+    except TypeError:
+        value = (_whole(axes, name, value),)
     if len(value) == 1:
         return value * axes
     if len(value) != axes:
@@ -60,15 +73,20 @@ def _resolve(axes, kernel, stride, padding, dilation, groups):
     return Geometry(stride, begin, tuple(t - b for t, b in zip(total, begin)), dilation, groups)
 
 
-_resolve_again = functools.lru_cache(maxsize=1024)(_resolve)
+@functools.lru_cache(maxsize=1024)
+def _resolve_again(*arguments):
+    # What it raises is not kept: values that may change, or equal others of another type.
+    if not all(map(is_constant, arguments)):
+        raise TypeError
+    return _resolve(*arguments)
 
 
 def resolve(axes, weight, stride, padding, dilation, groups):
     """The Geometry that torch.nn.functional.conv{axes}d takes these arguments for."""
-    kernel = weight.shape[2:] if isinstance(padding, str) else None
+    kernel = tuple(weight.shape[2:]) if isinstance(padding, str) else None
     if is_compiling():
         return _resolve(axes, kernel, stride, padding, dilation, groups)
     try:
         return _resolve_again(axes, kernel, stride, padding, dilation, groups)
-    except TypeError:  # a list has no hash
+    except TypeError:  # a list has no hash either
         return _resolve(axes, kernel, stride, padding, dilation, groups)

@@ -1,6 +1,6 @@
 """Weights that are packed once for many runs, kept with the module that they belong to.
 
-What was packed is used as long as memory, version counters and geometry are those of then. The
+What was packed is used as long as memory, layouts, version counters and geometry are those of then. The
 tensors are held, so that their memory cannot be another tensor's meanwhile.
 """
 import convop
@@ -20,7 +20,8 @@ def is_possible(module, input, weight, bias):
 
 
 def _state(tensor):
-    return None if tensor is None else (tensor._version, tensor.data_ptr())
+    return None if tensor is None else (tensor._version, tensor.data_ptr(), tensor.shape,
+                                        tensor.stride())
 
 
 def run(module, input, weight, bias, padding):

@@ -54,6 +54,15 @@ def test_backward_refused(keywords, text):
         convop.conv_backward(dy, None, W)
 
 
+def test_no_memory_for_the_result():
+    x = np.lib.stride_tricks.as_strided(np.ones(1, np.float32), (1, 1, 1 << 21, 1 << 21), (0,) * 4)
+    w = np.ones((1, 1, 1, 1), np.float32)
+    for call in (lambda: convop.conv_forward(x, w), lambda: convop.prepare("Convolution", w)(x),
+                 lambda: convop.invoke("Activation", [x], act_type="relu")):
+        with pytest.raises(convop.NoMemoryError, match="2097152"):
+            call()
+
+
 def test_add_needs_out():
     with pytest.raises(convop.InvalidError, match="out"):
         convop.conv_forward(X, W, request="add")

@@ -1,5 +1,6 @@
 """When other threads run during a call: not in the time of a tiny problem, always while implementations are
 measured."""
+import subprocess
 import sys
 import threading
 
@@ -59,3 +60,25 @@ def run(beats, **parameters):
 def test_it_is_given_back_where_it_may_be_long(beats, autotune, cudnn_tune, measures):
     convop.set(autotune=autotune)
     assert run(beats, cudnn_tune=cudnn_tune) == measures
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_it_is_given_back_to_a_reader_of_the_log(prepared):
+    """As notebooks have one: what reads the lines is a thread of this process."""
+    program = f"""
+import os, threading
+ends = os.pipe()
+os.dup2(ends[1], 2)
+threading.Thread(target=lambda: [0 for _ in iter(lambda: os.read(ends[0], 4096), b"")],
+                 daemon=True).start()
+import numpy as np
+import convop
+x, w = np.ones((1, 1, 4, 4), np.float32), np.ones((1, 1, 3, 3), np.float32)
+op = convop.prepare("Convolution", w) if {prepared} else lambda x: convop.conv_forward(x, w)
+op(x)
+convop.set(verbose=1)
+for i in range(2000):
+    op(x)
+os._exit(0)
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0

@@ -76,6 +76,23 @@ def test_forms_of_a_tuple(pad):
     assert convop.conv_forward(x, w, pad=pad).sum() == 100
 
 
+class Number:
+    """One that can be hashed, and changes."""
+
+    def __index__(self):
+        return self.value
+
+
+def test_parameters_that_change():
+    number, x, w = Number(), np.ones((1, 1, 6, 6), np.float32), np.ones((1, 1, 2, 2), np.float32)
+    for number.value in (1, 2, 3):
+        sizes = ((6 - 2) // number.value + 1,) * 2
+        for stride in (number, (number, number)):
+            assert convop.conv_forward(x, w, stride=stride).shape[2:] == sizes
+            pooled = convop.invoke("Pooling", [x], kernel=2, stride=stride, pool_type="max")
+            assert pooled.shape[2:] == sizes
+
+
 def test_gradients_asked_for():
     x, w = np.ones((1, 1, 4, 4), np.float32), np.ones((1, 1, 3, 3), np.float32)
     b, dy = np.ones(1, np.float32), np.ones((1, 1, 2, 2), np.float32)

@@ -4,12 +4,14 @@ import copy
 import io
 import pickle
 import unittest
+import unittest.mock
 
 import torch
 from torch import nn
 import torch.nn.functional as F
 
 import convop.torch as ct
+from convop.torch import fuse
 import support  # noqa: F401  one thread for PyTorch
 
 
@@ -82,14 +84,14 @@ def image(**options):
 
 def marks(model, x):
     """The modules that were handed what was computed for them."""
-    seen = []
-    handles = [m.register_forward_pre_hook(
-        lambda module, args: seen.append(module) if getattr(args[0], "_convop_done", ()) else None)
-        for m in model.modules() if not list(m.children())]
-    with torch.no_grad():
+    seen, forward = [], fuse._HandsOn.forward
+
+    def handed(module, input):
+        if getattr(input, "_convop_done", ()):
+            seen.append(module)
+        return forward(module, input)
+    with torch.no_grad(), unittest.mock.patch.object(fuse._HandsOn, "forward", handed):
         model(x)
-    for handle in handles:
-        handle.remove()
     return seen
 
 
@@ -184,6 +186,27 @@ class Fuse(unittest.TestCase):
             self.assertIs(ct.patch(model, fuse=True), model)
             self.check(model, plain, image())
             self.assertEqual(len(marks(model, image())), fused)
+
+    def test_hooks_that_come_later(self):
+        """They see, and change, what is between the modules."""
+        plain = randomize(MODELS["sequence"]())
+        fused, x = ct.patch(copy.deepcopy(plain), fuse=True), image()
+        self.check(fused, plain, x)
+
+        def change(module, *values):
+            return values[-1] - 0.25 if isinstance(values[-1], torch.Tensor) else values[0][0] + 0.5
+        for add in ("register_forward_hook", "register_forward_pre_hook"):
+            for i in range(3):
+                handles = [getattr(model[0][i], add)(change) for model in (plain, fused)]
+                self.check(fused, plain, x)
+                for handle in handles:
+                    handle.remove()
+            everywhere = getattr(nn.modules.module, add.replace("register", "register_module"))
+            handle = everywhere(change)
+            self.check(fused, plain, x)
+            handle.remove()
+        self.check(fused, plain, x)
+        self.assertEqual(len(marks(fused, x)), 5)
 
     def test_compile(self):
         plain = randomize(MODELS["residual"]())

@@ -181,6 +181,17 @@ class Prepared(unittest.TestCase):
         self.check(0)
         self.check(0, torch.randn(2, 4, 5, 5, requires_grad=True))
 
+    def test_another_view_of_the_same_memory(self):
+        self.module = ct.patch(nn.Conv2d(4, 4, 3, padding=1), prepare=True).eval()
+        self.check(1)
+        self.module.weight.data = self.module.weight.data.transpose(0, 1)
+        self.check(2)
+        self.module.weight = nn.Parameter(self.module.weight.detach().transpose(2, 3))
+        self.check(3)
+        self.module.weight.data, self.module.bias.data = (
+            tensor.data[:2] for tensor in (self.module.weight, self.module.bias))
+        self.check(4)
+
     def test_weights_that_are_computed(self):
         """They are another tensor each time, perhaps at the address of the last one."""
         module = ct.patch(nn.Conv2d(4, 6, 3), prepare=True).eval()

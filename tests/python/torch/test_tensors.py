@@ -3,6 +3,7 @@ import itertools
 import resource
 import unittest
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -21,6 +22,35 @@ SHAPES = [((2, 4, 6, 5), (8, 4, 3, 3), {}), ((2, 4, 6, 5), (8, 1, 3, 3), {"group
 
 def conv_of(package, tensor):
     return getattr(package, f"conv{tensor.dim() - 2}d")
+
+
+class Numbers(Case):
+    """What PyTorch takes for an integer."""
+
+    def test_of_all_kinds(self):
+        x, w = torch.ones(1, 1, 7, 7), torch.ones(1, 1, 3, 3)
+        for two in (2, np.int64(2), torch.tensor(2), [2, 2], (np.int8(2), torch.tensor(2))):
+            for name in ("stride", "padding", "dilation"):
+                self.assertTrue(torch.equal(ct.conv2d(x, w, **{name: two}),
+                                            F.conv2d(x, w, **{name: two})))
+
+    def test_what_equals_integers_leaves_nothing_behind(self):
+        x, w = torch.ones(1, 1, 9, 9), torch.ones(1, 1, 2, 2)
+        with self.assertRaises(convop.InvalidError):
+            ct.conv2d(x, w, stride=(4.0, 5.0))
+        self.assertEqual(ct.conv2d(x, w, stride=(4, 5)).shape, (1, 1, 2, 2))
+        with self.assertRaises(convop.InvalidError):
+            ct.conv2d(x, w, stride=2.5)
+
+    def test_numbers_that_change(self):
+        x, w = torch.ones(1, 1, 9, 9), torch.ones(1, 1, 2, 2)
+        one, pair = torch.tensor(1), (torch.tensor(1), torch.tensor(1))
+        for call in (ct.conv2d, convop.conv_forward):
+            for step in (1, 2, 3):
+                one.fill_(step), pair[0].fill_(step), pair[1].fill_(step)
+                for stride in (one, pair):
+                    self.assertTrue(torch.equal(call(x, w, stride=stride),
+                                                F.conv2d(x, w, stride=step)))
 
 
 class MemoryFormats(Case):
