@@ -42,7 +42,7 @@ def records(*, device=None, software=None, problem=None, impl=None, before=0, fo
 
 def _record(record):
     values = {name: getattr(record, name) for name, _ in TuneRecord._fields_[1:]}
-    return {name: value.decode() if isinstance(value, bytes) else value
+    return {name: value.decode(errors="replace") if isinstance(value, bytes) else value
             for name, value in values.items()}
 
 

@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import resource
+import subprocess
 import time
 
 from cached import BUDGET, DENSE, DEPTHWISE, Cache
-from command import convop, main
+from command import CONVOP, convop, main
 
 # Lines with their checksums: the header of a format to come, and a record of the year 2001.
 NEWER = "#convop-tuning\t2\tdd7f993157f8dbb4"
@@ -80,6 +82,20 @@ class Commands(Cache):
                       CONVOP_VERBOSE="2")
         self.assertRegex(done.stderr, r"(?m)^convop,v1,exec,.*,cached,")
 
+    def test_merge_that_the_disk_has_no_room_for(self):
+        self.fill()
+        other = os.path.join(self.root, "other")
+        os.rename(self.folder, other)
+        self.ok("tune", BUDGET, "--dir=BWD_D", DENSE)
+        size = os.path.getsize(self.file)
+        done = subprocess.run([CONVOP, "cache", "merge", os.path.join(other, "tuning.tsv")], text=True,
+                              capture_output=True, env={**os.environ, "CONVOP_CACHE_DIR": self.folder},
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("not kept, the tuning cache cannot be written", done.stderr)
+        self.assertNotIn("Kept in", done.stdout)
+        self.assertEqual(len(self.records()), 1)
+
     def test_merge_of_what_is_no_cache(self):
         self.fill()
         before = self.records()
@@ -94,6 +110,7 @@ class Commands(Cache):
                 done = convop("cache", "merge", path, CONVOP_CACHE_DIR=self.folder)
                 self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
                 self.assertIn(path, done.stdout + done.stderr)
+                self.assertNotIn("Kept in", done.stdout)
         self.assertIn("of format 2, this version reads 1",
                       convop("cache", "merge", newer, CONVOP_CACHE_DIR=self.folder).stdout)
         self.assertEqual(self.records(), before)

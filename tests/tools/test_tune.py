@@ -118,6 +118,10 @@ class Tune(Cache):
         self.assertIn("measured, but not kept: cannot be written to", done.stdout)
         self.assertIn("0 measured, 1 known, 0 skipped, 1 failed", done.stdout)
         self.assertEqual(os.path.getsize(self.file), size)
+        done = subprocess.run([CONVOP, "tune", BUDGET, "--dir=BWD_D", DENSE], text=True,
+                              capture_output=True, env={**os.environ, "CONVOP_CACHE_DIR": self.folder},
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+        self.assertNotIn("Kept in", done.stdout)
 
     def test_makes_two_folders_and_no_third(self):
         two, three = (os.path.join(self.root, name, *"xy"[:n]) for name, n in (("a", 1), ("b", 2)))

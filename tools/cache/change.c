@@ -50,7 +50,11 @@ static int merge(const char *file)
         printf(": it is of format %d, this version reads %d", counts.format, CONVOP_TUNE_FORMAT);
     if (is_none) fputs(": it is no tuning cache", stdout);
     putchar('\n');
-    return is_newer || is_none ? CLI_FAILURE : CLI_OK;
+    if (is_newer || is_none) return CLI_FAILURE;
+    /* The disk may be full: the library goes on with its memory, which ends with us. */
+    char lost[512];
+    convop_tune_path(NULL, 0, lost, sizeof lost);
+    return lost[0] ? cli_fail("not kept, the tuning cache cannot be written: %s", lost) : CLI_OK;
 }
 
 int cache_merge(int argc, char **argv)
@@ -70,9 +74,13 @@ int cache_merge(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &m);
     int status = cache_find_file(path, sizeof path);
     if (status != CLI_OK) return status;
+    int taken = 0;
     for (int i = 0; i < m.count; i++)
-        if (merge(m.files[i]) != CLI_OK) status = CLI_FAILURE;
-    printf("Kept in %s\n", path);
+        if (merge(m.files[i]) == CLI_OK)
+            taken++;
+        else
+            status = CLI_FAILURE;
+    if (taken > 0) printf("Kept in %s\n", path);
     return status;
 }
 

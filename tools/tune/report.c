@@ -148,5 +148,6 @@ void tune_report_end(struct tune_report *r, const char *path)
            tune_report_count(r, TUNE_SKIPPED), tune_report_count(r, TUNE_FAILED),
            seconds() - r->began);
     print_gain(r);
-    printf("Kept in %s\n", path);
+    if (tune_report_count(r, TUNE_MEASURED) + tune_report_count(r, TUNE_KNOWN) > 0)
+        printf("Kept in %s\n", path);
 }

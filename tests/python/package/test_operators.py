@@ -163,6 +163,11 @@ def test_implementation_by_name():
         convop.set(impl=None)
 
 
+# A record whose problem is no text in UTF-8, with its checksum.
+NOT_UTF_8 = (b'choice\tcpu=Test\tconvop=0\tnot \xff UTF-8\tgemm'
+             b'\t1\t0.25\t0\t0\t1000000000\t\t86eb1f95496c4854\n')
+
+
 def test_tuning_cache(tmp_path):
     convop.set(cache_dir=str(tmp_path))
     try:
@@ -178,6 +183,9 @@ def test_tuning_cache(tmp_path):
         assert convop.tune.records() == records
         with pytest.raises(convop.Error):
             convop.tune.import_file(tmp_path / "none")
+        copy.write_bytes(NOT_UTF_8)
+        assert convop.tune.import_file(copy)["records"] == 1
+        assert convop.tune.records(device="cpu=Test")[0]["problem"] == "not \ufffd UTF-8"
     finally:
         convop.tune.forget()
         convop.set(cache_dir=None)
