@@ -1,6 +1,5 @@
 """Parameters of operators: from Python's values to the text or the struct that the library takes."""
 import functools
-import numbers
 import operator as _operator
 
 from . import _errors
@@ -96,8 +95,10 @@ def _conv_struct(ndim, given):
 
 def _lenient_filters(known):
     """A number of filters that num_group divides."""
-    groups = known.get("num_group", 1)
-    return groups if isinstance(groups, numbers.Integral) and groups > 0 else 1
+    try:
+        return max(int(known.get("num_group", 1)), 1)
+    except (TypeError, ValueError, OverflowError):
+        return 1  # it is refused
 
 
 def is_constant(value, depth=0):

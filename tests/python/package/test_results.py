@@ -76,6 +76,12 @@ def test_forms_of_a_tuple(pad):
     assert convop.conv_forward(x, w, pad=pad).sum() == 100
 
 
+@pytest.mark.parametrize("groups", [2, np.int8(2), "2"])
+def test_forms_of_a_number(groups):
+    x, w = np.ones((1, 4, 3, 3), np.float32), np.ones((2, 2, 3, 3), np.float32)
+    assert convop.conv_forward(x, w, num_group=groups).ravel().tolist() == [18, 18]
+
+
 class Number:
     """One that can be hashed, and changes."""
 
