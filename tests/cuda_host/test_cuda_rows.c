@@ -330,6 +330,34 @@ static void a_gradient_has_the_memory_that_it_needs(void **state)
     conv_case_destroy(&c);
 }
 
+/* A residual with strides of its own, which convop's own rows find by the offsets in dst: each row
+ * says so. */
+static void a_residual_with_other_strides_is_refused_by_each_row(void **state)
+{
+    (void)state;
+    static const struct conv_size size = {2, 0, BOX_F32, 2, 8, 8, 8, 6, 3, 1, 1, 1};
+    struct conv_case c;
+    struct moved m;
+    conv_case_fixed(&c, &size, 0, 1);
+    c.params.cudnn_off = 1;
+    move(&c, &m);
+    DLTensor residual = c.diff_dst.tensor;
+    int64_t strides[4] = {8 * 6 * 6, 6 * 6, 6, 1};
+    residual.strides = strides;
+    convop_status status =
+        convop_conv_forward_add(&c.params, &c.src.tensor, &c.weights.tensor, NULL, &residual,
+                                &c.dst.tensor, CONVOP_REQ_WRITE, NULL);
+    assert_int_equal(status, CONVOP_OK);
+    strides[0] = 0;
+    status = convop_conv_forward_add(&c.params, &c.src.tensor, &c.weights.tensor, NULL, &residual,
+                                     &c.dst.tensor, CONVOP_REQ_WRITE, NULL);
+    assert_int_equal(status, CONVOP_E_UNSUPPORTED);
+    assert_non_null(strstr(convop_last_error(), "depthwise: it computes no activation"));
+    assert_non_null(strstr(convop_last_error(), "gemm: it computes no activation"));
+    move_back(&c, &m);
+    conv_case_destroy(&c);
+}
+
 int main(void)
 {
     const char *why;
@@ -352,6 +380,7 @@ int main(void)
         cmocka_unit_test(without_memory_smaller_plans_run_and_then_the_own_row),
         cmocka_unit_test(what_cudnn_refuses_runs_with_memory_of_its_own),
         cmocka_unit_test(a_gradient_has_the_memory_that_it_needs),
+        cmocka_unit_test(a_residual_with_other_strides_is_refused_by_each_row),
         cmocka_unit_test(a_context_in_the_place_of_another)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

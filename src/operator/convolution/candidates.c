@@ -31,7 +31,8 @@ static int ask(const convop_conv_impl *row, const convop_conv_problem *p, convop
     *finished_apart = !cvp_conv_row_view(row, p, seen);
     if (!*finished_apart || (cvp_conv_is_wide(p) && !cvp_conv_is_on_gpu(p)))
         return cvp_conv_ask(row, seen, cut, why);
-    snprintf(why, CONVOP_WHY_SIZE, "it computes no activation or residual in this type");
+    snprintf(why, CONVOP_WHY_SIZE,
+             "it computes no activation or residual of this type and these strides");
     return 0;
 }
 

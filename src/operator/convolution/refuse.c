@@ -14,24 +14,24 @@ int cvp_conv_is_named(const struct conv_rows *rows, const char *name, const conv
     return 0;
 }
 
-static int refuses(const convop_conv_impl *row, const convop_conv_problem *p,
+static int refuses(const struct conv_plan *plan, const convop_conv_impl *row,
                    char why[CONVOP_WHY_SIZE])
 {
-    convop_conv_problem asked = *p;
-    struct conv_cut cut;
-    return !cvp_conv_ask(row, &asked, &cut, why);
+    struct conv_candidate candidate;
+    return !cvp_conv_consider(plan, NULL, 0, row, 0, &candidate, why);
 }
 
-static convop_status fail_by_name(struct conv_row_list rows, const char *name,
-                                  const convop_conv_problem *p)
+static convop_status fail_by_name(const struct conv_plan *plan, struct conv_row_list rows,
+                                  const char *name)
 {
+    const convop_conv_problem *p = &plan->given;
     const char *names[32];
     size_t n = 0;
     for (size_t i = 0; i < rows.count; i++) {
         const convop_conv_impl *row = rows.at[i];
         if (n < 32) names[n++] = row->name;
         char why[CONVOP_WHY_SIZE];
-        if (strcmp(row->name, name) == 0 && refuses(row, p, why))
+        if (strcmp(row->name, name) == 0 && refuses(plan, row, why))
             return convop_fail(
                 CONVOP_E_UNSUPPORTED,
                 "Convolution: implementation %s, which the setting impl asks for, does "
@@ -49,14 +49,14 @@ convop_status cvp_conv_fail_to_find(const struct conv_plan *plan, const char *na
 {
     const convop_conv_problem *p = &plan->given;
     const struct conv_row_list rows = cvp_conv_rows_for(plan->rows, p);
-    if (name[0]) return fail_by_name(rows, name, p);
+    if (name[0]) return fail_by_name(plan, rows, name);
     char problem[256], reasons[512];
     struct cvp_text sizes = cvp_text_in(problem, sizeof problem);
     cvp_conv_problem_put_sizes(&sizes, p);
     struct cvp_text t = cvp_text_in(reasons, sizeof reasons);
     for (size_t i = 0; i < rows.count; i++) {
         char why[CONVOP_WHY_SIZE];
-        if (refuses(rows.at[i], p, why)) cvp_text_add(&t, "; %s: %s", rows.at[i]->name, why);
+        if (refuses(plan, rows.at[i], why)) cvp_text_add(&t, "; %s: %s", rows.at[i]->name, why);
     }
     return convop_fail(CONVOP_E_UNSUPPORTED, "Convolution: no implementation runs %s of %s%s",
                        cvp_conv_direction_name(p->direction), problem, reasons);
