@@ -145,6 +145,12 @@ const struct cvp_cpu *cvp_cpu(void)
     return &cpu;
 }
 
+int64_t cvp_cpu_l2(void)
+{
+    const int64_t l2 = cvp_cpu()->l2;
+    return l2 > 0 ? l2 : (int64_t)1 << 20;
+}
+
 const char *cvp_isa_name(enum cvp_isa isa)
 {
     switch (isa) {

@@ -20,6 +20,8 @@ struct cvp_cpu {
 };
 
 const struct cvp_cpu *cvp_cpu(void);
+/* Bytes of the second-level cache, or 1 MiB where they are unknown. */
+int64_t cvp_cpu_l2(void);
 /* The processor that this thread runs on just now; -1 where that is unknown. */
 int cvp_cpu_current(void);
 

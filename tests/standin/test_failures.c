@@ -161,6 +161,27 @@ static void each_call_may_fail(void **state)
     MUST(gpu.driver->context_pop(&context));
 }
 
+/* The status of convop_conv_tune is that of what failed. */
+static void measuring_says_what_failed(void **state)
+{
+    (void)state;
+    struct trial t;
+    size_t count = 0;
+    struct CUctx_st *context;
+    MUST(gpu.driver->primary_retain(&context, 0));
+    MUST(gpu.driver->context_push(context));
+    begin(&t, 0, NULL);
+    const DLTensor *at = t.g.placed.at;
+    gpu.standin->fail_nth("cuMemAlloc_v2", 1, CVP_CUDA_ERROR_LAUNCH_FAILED, 0);
+    const convop_status status = convop_conv_tune(
+        &t.c.params, CONVOP_FWD, &at[P_SRC], &at[P_WEIGHTS], &at[P_DST], NULL, NULL, NULL, &count);
+    gpu.standin->fail_nth(NULL, 0, 0, 0);
+    assert_int_equal(status, CONVOP_E_DEVICE);
+    assert_non_null(strstr(convop_last_error(), "memory to measure on a GPU"));
+    end(&t);
+    MUST(gpu.driver->context_pop(&context));
+}
+
 /* In a process that has used no GPU yet. */
 static int fail_first(void *n)
 {
@@ -198,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_of_the_first_calls_may_fail), /* before this process uses a GPU */
         cmocka_unit_test(each_call_may_fail),
+        cmocka_unit_test(measuring_says_what_failed),
     };
     return cmocka_run_group_tests_name("failures", tests, NULL, NULL);
 }

@@ -58,7 +58,7 @@ class Bench(Case):
         rows = {r["impl"]: r for r in self.bench("--impl=all", SMALL[0])}
         self.assertEqual(rows["depthwise"]["outcome"], "skipped")
         self.assertIn("num_group is 1", rows["depthwise"]["why"])
-        self.assertIn("fewer than 32 channels", rows["winograd"]["why"])
+        self.assertIn("channels, it takes 32 or more", rows["winograd"]["why"])
         self.assertIs(rows["gemm"]["ok"], True)
         text = self.run_ok("bench", "--impl=all", SMALL[0])
         self.assertRegex(text, r"depthwise +skipped\n +num_group is 1")

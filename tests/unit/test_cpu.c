@@ -22,6 +22,7 @@ static void found_once_and_plausible(void **state)
     assert_true(cpu->l1d >= 0 && cpu->l1d <= 1 << 20);
     assert_true(cpu->l2 == 0 || cpu->l2 >= cpu->l1d);
     assert_true(cpu->l3 >= 0);
+    assert_true(cvp_cpu_l2() == (cpu->l2 > 0 ? cpu->l2 : 1 << 20));
 }
 
 static void processors_respect_affinity(void **state)

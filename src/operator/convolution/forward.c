@@ -8,6 +8,7 @@
 #include "src/operator/convolution/params.h"
 #include "src/operator/convolution/plan.h"
 #include "src/operator/copy.h"
+#include "src/operator/device.h"
 
 enum { SRC, RESIDUAL };
 
@@ -105,16 +106,37 @@ convop_status cvp_conv_forward_plan(const convop_op_args *args, int has_residual
     return status;
 }
 
+static convop_status place_on_gpu(const convop_op_args *args, const DLTensor *from,
+                                  const DLTensor *to)
+{
+    struct cvp_gpu_scope scope;
+    const char *why;
+    if (!cvp_tensor_is_compact(from) || !cvp_tensor_is_compact(to))
+        return convop_fail(CONVOP_E_UNSUPPORTED,
+                           "FusedConvolutionAdd: residual and dst lie apart and one has gaps, "
+                           "which request inplace does not take on a GPU");
+    CVP_RETURN_IF_ERROR(
+        cvp_gpu_enter(cvp_gpu_get(to->device.device_id, &why), args->stream, &scope));
+    unsigned result = scope.driver->copy_on_device((uintptr_t)cvp_tensor_data(to),
+                                                   (uintptr_t)cvp_tensor_data(from),
+                                                   cvp_tensor_bytes(to), scope.stream);
+    convop_status status = cvp_driver_status(scope.driver, result, "copying a residual");
+    cvp_gpu_leave(&scope);
+    return status;
+}
+
 /* Brings a residual to where it is added to, unless it is there. */
-static void place_residual(const convop_op_args *args)
+static convop_status place_residual(const convop_op_args *args)
 {
     const DLTensor *from = args->inputs[RESIDUAL], *to = args->outputs[0];
-    if (cvp_tensor_data(from) == cvp_tensor_data(to)) return;
+    if (cvp_tensor_data(from) == cvp_tensor_data(to)) return CONVOP_OK;
+    if (cvp_is_on_gpu(to)) return place_on_gpu(args, from, to);
     int64_t from_strides[CONVOP_MAX_DIMS], to_strides[CONVOP_MAX_DIMS];
     cvp_tensor_strides(from, from_strides);
     cvp_tensor_strides(to, to_strides);
     cvp_copy_strided(args->context, to->ndim, to->shape, cvp_tensor_data(to), to_strides, to->dtype,
                      cvp_tensor_data(from), from_strides, from->dtype);
+    return CONVOP_OK;
 }
 
 convop_status cvp_conv_forward_run(const convop_op_args *args, int has_residual, const void *plan_,
@@ -123,7 +145,7 @@ convop_status cvp_conv_forward_run(const convop_op_args *args, int has_residual,
     const struct conv_plan *plan = plan_;
     if (!plan->impl) return CONVOP_OK; /* nothing is asked for, or the batch is empty */
     const int bias = bias_place(has_residual);
-    if (has_residual && !plan->given.residual) place_residual(args);
+    if (has_residual && !plan->given.residual) CVP_RETURN_IF_ERROR(place_residual(args));
     convop_conv_operands t = {
         .src = cvp_tensor_data(args->inputs[SRC]),
         .weights = cvp_tensor_data(args->inputs[weights_place(has_residual)]),

@@ -22,6 +22,7 @@ struct contest {
     double deadline;
     const struct conv_candidate *best;
     double best_ms;
+    convop_status failed; /* of the last that did */
     /* With verify: what a row computed that the others are held against. */
     void *model;
     const char *model_name;
@@ -35,7 +36,7 @@ static void set_why(struct conv_result *result, const char *why)
 /* Compares what the row computes with the model, or makes it the model. */
 static convop_status verify(struct contest *c, struct conv_runner *r, size_t i)
 {
-    const size_t bytes = c->sets.size[c->sets.out];
+    const size_t bytes = c->sets.each.size[c->sets.each.out];
     cvp_conv_sets_refill(&c->sets, c->plan);
     r->next = 0;
     CVP_RETURN_IF_ERROR(cvp_conv_runner_run(r));
@@ -71,6 +72,7 @@ static void measure_one(struct contest *c, size_t i)
     if (cvp_verbose(2)) cvp_conv_log_measured(c->plan, row->impl, row->estimated_ms, ms, r.runs);
     cvp_conv_runner_free(&r);
     if (status != CONVOP_OK) {
+        c->failed = status;
         set_why(result, convop_last_error());
         if (cvp_verbose(1)) cvp_conv_log_fault(c->plan, row->impl, result->why);
         return;
@@ -91,38 +93,47 @@ static size_t first_of(const struct contest *c)
     return 0;
 }
 
-const struct conv_candidate *cvp_conv_measure(const struct conv_plan *plan,
-                                              const struct conv_candidates *all,
-                                              const struct conv_measuring *how,
-                                              struct conv_result results[])
+/* What it takes; on failure nothing is held. */
+static convop_status open_contest(struct contest *c)
+{
+    const convop_allocator *memory = &c->plan->context->allocator;
+    convop_status status = cvp_conv_sets_make(&c->sets, c->plan);
+    if (status == CONVOP_OK && c->how->verify) {
+        c->model = cvp_buffer_alloc(memory, c->sets.each.size[c->sets.each.out]);
+        if (!c->model) status = CONVOP_E_NO_MEMORY;
+    }
+    if (status == CONVOP_OK) return status;
+    cvp_conv_sets_free(&c->sets);
+    if (status == CONVOP_E_NO_MEMORY) {
+        convop_fail(status, "Convolution: no memory to measure %zu implementations in",
+                    c->all->count);
+        if (cvp_verbose(1)) cvp_conv_log_tune(c->plan, "no_memory", NULL, 0);
+    }
+    return status;
+}
+
+convop_status cvp_conv_measure(const struct conv_plan *plan, const struct conv_candidates *all,
+                               const struct conv_measuring *how, struct conv_result results[],
+                               const struct conv_candidate **winner)
 {
     struct contest c = {.plan = plan, .all = all, .how = how, .results = results};
-    if (cvp_conv_is_on_gpu(&plan->given)) return cvp_conv_measure_gpu(plan, all, how, results);
-    const convop_allocator *memory = &plan->context->allocator;
+    if (cvp_conv_is_on_gpu(&plan->given))
+        return cvp_conv_measure_gpu(plan, all, how, results, winner);
+    *winner = NULL;
     memset(results, 0, all->count * sizeof *results);
     if (cvp_verbose(1)) cvp_conv_log_tune(plan, "begin", NULL, how->budget_ms);
     c.deadline = cvp_conv_measure_now() + how->budget_ms;
-    int made = cvp_conv_sets_make(&c.sets, plan);
-    const size_t bytes = made ? c.sets.size[c.sets.out] : 0;
-    if (made && how->verify) {
-        c.model = cvp_buffer_alloc(memory, bytes);
-        made = c.model != NULL;
-        if (!made) cvp_conv_sets_free(&c.sets);
-    }
-    if (!made) {
-        convop_fail(CONVOP_E_NO_MEMORY, "Convolution: no memory to measure %zu implementations in",
-                    all->count);
-        if (cvp_verbose(1)) cvp_conv_log_tune(plan, "no_memory", NULL, 0);
-        return NULL;
-    }
+    CVP_RETURN_IF_ERROR(open_contest(&c));
     const size_t first = first_of(&c);
     measure_one(&c, first);
     for (size_t i = 0; i < all->count; i++)
         if (i != first) measure_one(&c, i);
-    if (c.model) cvp_buffer_free(memory, c.model, bytes);
+    if (c.model)
+        cvp_buffer_free(&plan->context->allocator, c.model, c.sets.each.size[c.sets.each.out]);
     cvp_conv_sets_free(&c.sets);
     if (cvp_verbose(1)) cvp_conv_log_tune(plan, "end", c.best ? c.best->impl : NULL, c.best_ms);
-    return c.best;
+    *winner = c.best;
+    return c.best ? CONVOP_OK : c.failed;
 }
 
 int cvp_conv_answer(const struct conv_candidates *all, const struct conv_result results[],

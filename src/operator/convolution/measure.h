@@ -16,18 +16,17 @@ struct conv_result {
     char *notes;               /* of the winner, by cvp_malloc, for the cache; NULL: it has none */
 };
 
-/* The fastest candidate; NULL, with an error text, if there is no memory to measure in or none can
- * win. results[] has room for all; they are in the candidates' order. The plan needs no row. */
-const struct conv_candidate *cvp_conv_measure(const struct conv_plan *plan,
-                                              const struct conv_candidates *all,
-                                              const struct conv_measuring *how,
-                                              struct conv_result results[]);
+/* The fastest candidate, out of one or more. Without memory to measure in, or where none can win,
+ * the status and sentence of the last failure, and *winner is NULL. results[] has room for all;
+ * they are in the candidates' order. The plan needs no row. */
+convop_status cvp_conv_measure(const struct conv_plan *plan, const struct conv_candidates *all,
+                               const struct conv_measuring *how, struct conv_result results[],
+                               const struct conv_candidate **winner);
 
 /* The same on a GPU, which verifies nothing. */
-const struct conv_candidate *cvp_conv_measure_gpu(const struct conv_plan *plan,
-                                                  const struct conv_candidates *all,
-                                                  const struct conv_measuring *how,
-                                                  struct conv_result results[]);
+convop_status cvp_conv_measure_gpu(const struct conv_plan *plan, const struct conv_candidates *all,
+                                   const struct conv_measuring *how, struct conv_result results[],
+                                   const struct conv_candidate **winner);
 
 /* What the cache is to keep of it, its notes among it, which are the answer's then; 0: it cannot,
  * the row's name being too long. */
@@ -39,6 +38,19 @@ void cvp_conv_measure_clock(double (*now_ms)(void));
 
 /* ---- the parts ------------------------------------------------------------------------------ */
 
+/* Where the tensors of one set lie from its begin. */
+struct conv_set_layout {
+    size_t bytes, at[CONV_PLACES], size[CONV_PLACES]; /* size 0: the direction has no such one */
+    enum conv_place out;                              /* what it computes */
+};
+
+/* UNSUPPORTED, with a sentence, where bytes overflow. */
+convop_status cvp_conv_set_lay_out(struct conv_set_layout *layout, const struct conv_plan *plan,
+                                   size_t alignment);
+
+/* The operands of a set that begins there. */
+convop_conv_operands cvp_conv_set_operands(const struct conv_set_layout *layout, char *set);
+
 /* Tensors to measure with: `sets` equal sets, so many that a network's use of the caches is
  * imitated: together they exceed the second level twice, as far as CONV_SETS_BYTES and
  * CONV_SETS_MAX allow. Filled with finite values. */
@@ -47,10 +59,10 @@ void cvp_conv_measure_clock(double (*now_ms)(void));
 
 struct conv_sets {
     const convop_context *context;
+    struct conv_set_layout each;
     char *memory;
-    size_t bytes, set_bytes, at[CONV_PLACES], size[CONV_PLACES]; /* in each set */
+    size_t bytes; /* of all */
     int sets;
-    enum conv_place out;
 };
 
 /* Bytes from a tensor's first element to behind its last, in whole blocks; 0 if they overflow, or
@@ -61,8 +73,8 @@ size_t cvp_conv_span(const struct conv_side *side, size_t element);
 void cvp_conv_fill(const convop_context *context, DLDataType dtype, void *to, size_t bytes,
                    uint64_t seed);
 
-/* 0 without memory for even one set. */
-int cvp_conv_sets_make(struct conv_sets *s, const struct conv_plan *plan);
+/* As cvp_conv_set_lay_out; NO_MEMORY, with no sentence, where there is none for even one set. */
+convop_status cvp_conv_sets_make(struct conv_sets *s, const struct conv_plan *plan);
 void cvp_conv_sets_free(struct conv_sets *s);
 
 /* The operands of one set. */

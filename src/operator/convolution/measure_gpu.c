@@ -33,27 +33,14 @@ struct contest {
     struct CUstream_st *stream;
     struct CUevent_st *begin, *end;
     unsigned long long memory; /* of the tensors */
-    size_t at[CONV_PLACES], size[CONV_PLACES], bytes;
+    struct conv_set_layout layout;
     double deadline, best_ms;
     const struct conv_candidate *best;
     char *best_notes;
+    convop_status failed; /* of the last that did */
 };
 
 /* ---- what it takes --------------------------------------------------------------------------- */
-
-static int lay_out(struct contest *c)
-{
-    const convop_conv_problem *p = &c->plan->given;
-    for (int i = 0; i < CONV_PLACES; i++) {
-        const struct conv_side side = cvp_conv_side(c->plan, (enum conv_place)i);
-        c->at[i] = c->bytes;
-        c->size[i] = cvp_conv_span(&side, cvp_conv_element_size(p));
-        if (!c->size[i] && side.sizes[1] > 0) return 0;
-        if (!cvp_add_size(c->bytes, cvp_round_up(c->size[i], TENSOR_ALIGNMENT), &c->bytes))
-            return 0;
-    }
-    return 1;
-}
 
 /* The same values in all tensors, and no denormals, which could change the time. */
 static unsigned fill(const struct contest *c)
@@ -64,9 +51,10 @@ static unsigned fill(const struct contest *c)
     if (!pattern) return CVP_CUDA_ERROR_OUT_OF_MEMORY;
     cvp_conv_fill(c->plan->context, c->plan->given.dtype, pattern, PATTERN, 1);
     unsigned result = CVP_CUDA_SUCCESS;
-    for (size_t at = 0; at < c->bytes && result == CVP_CUDA_SUCCESS; at += PATTERN)
+    const size_t bytes = c->layout.bytes;
+    for (size_t at = 0; at < bytes && result == CVP_CUDA_SUCCESS; at += PATTERN)
         result = d->copy_to_device(c->memory + at, pattern,
-                                   c->bytes - at < PATTERN ? c->bytes - at : PATTERN, c->stream);
+                                   bytes - at < PATTERN ? bytes - at : PATTERN, c->stream);
     if (result == CVP_CUDA_SUCCESS) result = d->stream_synchronize(c->stream);
     cvp_buffer_free(memory, pattern, PATTERN);
     return result;
@@ -78,7 +66,7 @@ static unsigned open_contest(struct contest *c)
     unsigned result = d->stream_create(&c->stream, CVP_CU_STREAM_NON_BLOCKING);
     if (result == CVP_CUDA_SUCCESS) result = d->event_create(&c->begin, CVP_CU_EVENT_DEFAULT);
     if (result == CVP_CUDA_SUCCESS) result = d->event_create(&c->end, CVP_CU_EVENT_DEFAULT);
-    if (result == CVP_CUDA_SUCCESS) result = d->mem_alloc(&c->memory, c->bytes);
+    if (result == CVP_CUDA_SUCCESS) result = d->mem_alloc(&c->memory, c->layout.bytes);
     return result == CVP_CUDA_SUCCESS ? fill(c) : result;
 }
 
@@ -92,21 +80,6 @@ static void close_contest(struct contest *c)
     if (c->stream) (void)d->stream_destroy(c->stream);
 }
 
-static convop_conv_operands operands_of(const struct contest *c)
-{
-    const enum conv_place out = cvp_conv_output(c->plan);
-    char *of[CONV_PLACES];
-    for (int i = 0; i < CONV_PLACES; i++)
-        of[i] = c->size[i] ? (char *)(uintptr_t)c->memory + c->at[i] : NULL;
-    return (convop_conv_operands){.struct_size = sizeof(convop_conv_operands),
-                                  .src = out == CONV_SRC ? NULL : of[CONV_SRC],
-                                  .weights = out == CONV_WEIGHTS ? NULL : of[CONV_WEIGHTS],
-                                  .bias = of[CONV_BIAS],
-                                  .dst = out == CONV_DST ? NULL : of[CONV_DST],
-                                  .out = of[out],
-                                  .stream = c->stream};
-}
-
 /* ---- one candidate --------------------------------------------------------------------------- */
 
 /* The time of one run out of `runs`. */
@@ -114,7 +87,8 @@ static convop_status sample(struct contest *c, const struct conv_plan *plan, voi
                             int runs, double *ms)
 {
     const struct cvp_driver *d = c->scope.driver;
-    const convop_conv_operands t = operands_of(c);
+    convop_conv_operands t = cvp_conv_set_operands(&c->layout, (char *)(uintptr_t)c->memory);
+    t.stream = c->stream;
     float elapsed = 0;
     unsigned result = d->event_record(c->begin, c->stream);
     for (int i = 0; i < runs && result == CVP_CUDA_SUCCESS; i++)
@@ -191,6 +165,7 @@ static void try_state(void *user, const char *notes)
     if (t->count++ > 0 && cvp_conv_measure_now() > c->deadline) return;
     convop_status status = measure_one(c, t->candidate, notes, &ms, &samples);
     if (cvp_verbose(2)) cvp_conv_log_measured(c->plan, t->candidate->impl, 0, ms, samples);
+    if (status != CONVOP_OK) c->failed = status;
     if (status == CONVOP_OK && (t->result->ms == 0 || ms < t->result->ms)) {
         t->result->ms = ms;
         t->result->why[0] = '\0';
@@ -211,15 +186,16 @@ static void measure_row(struct contest *c, const struct conv_candidate *candidat
     if (t.count == 0) try_state(&t, "");
 }
 
-const struct conv_candidate *cvp_conv_measure_gpu(const struct conv_plan *plan,
-                                                  const struct conv_candidates *all,
-                                                  const struct conv_measuring *how,
-                                                  struct conv_result results[])
+convop_status cvp_conv_measure_gpu(const struct conv_plan *plan, const struct conv_candidates *all,
+                                   const struct conv_measuring *how, struct conv_result results[],
+                                   const struct conv_candidate **winner)
 {
     struct contest c = {.plan = plan};
     unsigned mode = CVP_CU_STREAM_CAPTURE_MODE_RELAXED;
+    *winner = NULL;
     memset(results, 0, all->count * sizeof *results);
-    if (!lay_out(&c) || cvp_gpu_enter(plan->given.gpu, NULL, &c.scope) != CONVOP_OK) return NULL;
+    CVP_RETURN_IF_ERROR(cvp_conv_set_lay_out(&c.layout, plan, TENSOR_ALIGNMENT));
+    CVP_RETURN_IF_ERROR(cvp_gpu_enter(plan->given.gpu, NULL, &c.scope));
     if (cvp_verbose(1)) cvp_conv_log_tune(plan, "begin", NULL, how->budget_ms);
     c.deadline = cvp_conv_measure_now() + how->budget_ms;
     /* Another stream of this thread may be in a capture, which would forbid to allocate. */
@@ -232,6 +208,8 @@ const struct conv_candidate *cvp_conv_measure_gpu(const struct conv_plan *plan,
     (void)c.scope.driver->capture_mode_exchange(&mode);
     cvp_gpu_leave(&c.scope);
     if (cvp_verbose(1)) cvp_conv_log_tune(plan, "end", c.best ? c.best->impl : NULL, c.best_ms);
-    if (c.best) results[c.best - all->at].notes = c.best_notes;
-    return c.best;
+    *winner = c.best;
+    if (!c.best) return status == CONVOP_OK ? c.failed : status;
+    results[c.best - all->at].notes = c.best_notes;
+    return CONVOP_OK;
 }

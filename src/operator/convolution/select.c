@@ -203,8 +203,8 @@ static convop_conv_choice measure(struct choosing *c, const struct conv_candidat
             .budget_ms = cvp_setting_int_or(CVP_SETTING_TUNE_BUDGET, 1000),
             .verify = cvp_setting_int_or(CVP_SETTING_TUNE_VERIFY, 0)};
         struct conv_result results[CONV_MAX_CANDIDATES];
-        const struct conv_candidate *winner = cvp_conv_measure(c->plan, all, &how, results);
-        if (winner) {
+        const struct conv_candidate *winner;
+        if (cvp_conv_measure(c->plan, all, &how, results, &winner) == CONVOP_OK) {
             choice = CONVOP_CHOICE_MEASURED;
             c->found = *winner;
             if (cvp_conv_answer(all, results, winner, &c->answer))

@@ -5,6 +5,7 @@
 #include "src/common/cpu.h"
 #include "src/common/half.h"
 #include "src/common/size.h"
+#include "src/common/status.h"
 #include "src/engine/context.h"
 #include "src/engine/parallel.h"
 #include "src/operator/convolution/measure.h"
@@ -84,35 +85,62 @@ size_t cvp_conv_span(const struct conv_side *side, size_t size)
     return bytes;
 }
 
+convop_status cvp_conv_set_lay_out(struct conv_set_layout *l, const struct conv_plan *plan,
+                                   size_t alignment)
+{
+    *l = (struct conv_set_layout){.out = cvp_conv_output(plan)};
+    for (int i = 0; i < CONV_PLACES; i++) {
+        const struct conv_side side = cvp_conv_side(plan, (enum conv_place)i);
+        l->at[i] = l->bytes;
+        if (l->out == CONV_BIAS && (i == CONV_SRC || i == CONV_WEIGHTS)) continue;
+        l->size[i] = cvp_conv_span(&side, cvp_conv_element_size(&plan->given));
+        if ((!l->size[i] && side.sizes[1] > 0) ||
+            !cvp_add_size(l->bytes, cvp_round_up(l->size[i], alignment), &l->bytes))
+            return convop_fail(CONVOP_E_UNSUPPORTED,
+                               "Convolution: the tensors to measure with overflow 64 bits");
+    }
+    return CONVOP_OK;
+}
+
+convop_conv_operands cvp_conv_set_operands(const struct conv_set_layout *l, char *set)
+{
+    char *of[CONV_PLACES];
+    for (int i = 0; i < CONV_PLACES; i++) of[i] = l->size[i] ? set + l->at[i] : NULL;
+    convop_conv_operands t = {.struct_size = sizeof t, .out = of[l->out]};
+    t.src = l->out == CONV_SRC ? NULL : of[CONV_SRC];
+    t.weights = l->out == CONV_WEIGHTS ? NULL : of[CONV_WEIGHTS];
+    t.bias = l->out == CONV_DST ? of[CONV_BIAS] : NULL;
+    t.residual = of[CONV_RESIDUAL];
+    t.dst = l->out == CONV_DST ? NULL : of[CONV_DST];
+    return t;
+}
+
 static int sets_for(size_t set_bytes, int threads)
 {
-    const int64_t l2 = cvp_cpu()->l2 > 0 ? cvp_cpu()->l2 : 1 << 20;
-    size_t sets = 2 * (size_t)l2 * (size_t)threads / set_bytes + 1;
+    size_t sets = 2 * (size_t)cvp_cpu_l2() * (size_t)threads / set_bytes + 1;
     if (sets > CONV_SETS_BYTES / set_bytes) sets = CONV_SETS_BYTES / set_bytes;
     return sets < 1 ? 1 : sets > CONV_SETS_MAX ? CONV_SETS_MAX : (int)sets;
 }
 
-int cvp_conv_sets_make(struct conv_sets *s, const struct conv_plan *plan)
+static char *set_at(const struct conv_sets *s, int set)
+{
+    return s->memory + (size_t)set * s->each.bytes;
+}
+
+convop_status cvp_conv_sets_make(struct conv_sets *s, const struct conv_plan *plan)
 {
     const convop_conv_problem *p = &plan->given;
-    *s = (struct conv_sets){.context = plan->context, .out = cvp_conv_output(plan)};
-    for (int i = 0; i < CONV_PLACES; i++) {
-        const struct conv_side side = cvp_conv_side(plan, (enum conv_place)i);
-        s->at[i] = s->set_bytes;
-        if (s->out == CONV_BIAS && (i == CONV_SRC || i == CONV_WEIGHTS)) continue;
-        s->size[i] = cvp_conv_span(&side, cvp_conv_element_size(p));
-        if (!s->size[i] && side.sizes[1] > 0) return 0;
-        if (!cvp_add_size(s->set_bytes, s->size[i], &s->set_bytes)) return 0;
-    }
-    for (s->sets = sets_for(s->set_bytes, p->threads); s->sets > 0; s->sets /= 2) {
-        s->bytes = (size_t)s->sets * s->set_bytes;
+    *s = (struct conv_sets){.context = plan->context};
+    CVP_RETURN_IF_ERROR(cvp_conv_set_lay_out(&s->each, plan, 1));
+    for (s->sets = sets_for(s->each.bytes, p->threads); s->sets > 0; s->sets /= 2) {
+        s->bytes = (size_t)s->sets * s->each.bytes;
         s->memory = cvp_buffer_alloc(&s->context->allocator, s->bytes);
         if (s->memory) break;
     }
-    if (!s->memory) return 0;
+    if (!s->memory) return CONVOP_E_NO_MEMORY;
     for (int i = 0; i < s->sets; i++)
-        cvp_conv_fill(s->context, p->dtype, s->memory + (size_t)i * s->set_bytes, s->set_bytes, 1);
-    return 1;
+        cvp_conv_fill(s->context, p->dtype, set_at(s, i), s->each.bytes, 1);
+    return CONVOP_OK;
 }
 
 void cvp_conv_sets_free(struct conv_sets *s)
@@ -124,19 +152,11 @@ void cvp_conv_sets_free(struct conv_sets *s)
 void cvp_conv_sets_refill(const struct conv_sets *s, const struct conv_plan *plan)
 {
     /* Not as in the set: what must not be read may then be told from what was written. */
-    cvp_conv_fill(s->context, plan->given.dtype, s->memory + s->at[s->out], s->size[s->out], 2);
+    cvp_conv_fill(s->context, plan->given.dtype, s->memory + s->each.at[s->each.out],
+                  s->each.size[s->each.out], 2);
 }
 
 convop_conv_operands cvp_conv_sets_operands(const struct conv_sets *s, int set)
 {
-    char *base = s->memory + (size_t)set * s->set_bytes;
-    char *of[CONV_PLACES];
-    for (int i = 0; i < CONV_PLACES; i++) of[i] = s->size[i] ? base + s->at[i] : NULL;
-    convop_conv_operands t = {.struct_size = sizeof t, .out = of[s->out]};
-    t.src = s->out == CONV_SRC || s->out == CONV_BIAS ? NULL : of[CONV_SRC];
-    t.weights = s->out == CONV_WEIGHTS || s->out == CONV_BIAS ? NULL : of[CONV_WEIGHTS];
-    t.bias = s->out == CONV_DST ? of[CONV_BIAS] : NULL;
-    t.residual = of[CONV_RESIDUAL];
-    t.dst = s->out == CONV_DST ? NULL : of[CONV_DST];
-    return t;
+    return cvp_conv_set_operands(&s->each, set_at(s, set));
 }

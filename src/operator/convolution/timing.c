@@ -43,7 +43,8 @@ convop_status cvp_conv_runner_make(struct conv_runner *r, const struct conv_sets
     r->plans = cvp_calloc((size_t)(prepares ? s->sets : 1), sizeof *r->plans);
     if (bytes) r->workspace = cvp_buffer_alloc(&s->context->allocator, bytes);
     if (!r->plans || (bytes && !r->workspace))
-        return convop_fail(CONVOP_E_NO_MEMORY, "no memory for %zu bytes of workspace", bytes);
+        return convop_fail(CONVOP_E_NO_MEMORY, "Convolution: no memory for %zu bytes of workspace",
+                           bytes);
     do {
         struct conv_plan *p = &r->plans[r->num_plans];
         *p = r->base;

@@ -54,8 +54,8 @@ static convop_status decide(struct conv_plan *plan, const struct cvp_tune_key *k
         plan->ms = answer.ms;
         if (status != CONVOP_E_UNSUPPORTED) return status;
     }
-    const struct conv_candidate *winner = cvp_conv_measure(plan, all, &how, results);
-    if (!winner) return CONVOP_E_NO_MEMORY;
+    const struct conv_candidate *winner;
+    CVP_RETURN_IF_ERROR(cvp_conv_measure(plan, all, &how, results, &winner));
     const int can_keep = cvp_conv_answer(all, results, winner, &answer);
     plan->ms = answer.ms;
     convop_status status =

@@ -7,6 +7,7 @@
 #ifndef CVP_CONV_ESTIMATE_H
 #define CVP_CONV_ESTIMATE_H
 
+#include "src/common/cpu.h"
 #include "src/operator/convolution/problem.h"
 
 /* Kinds of work; the first is the call itself, which no thread takes off another. */
@@ -15,7 +16,7 @@
 /* Bytes that the first and the second level of caches are expected to keep of what is read again
  * and again. */
 #define CONV_FIRST_LEVEL  (32 << 10)
-#define CONV_SECOND_LEVEL (1 << 20)
+#define CONV_SECOND_LEVEL ((double)cvp_cpu_l2() / 2)
 
 typedef double conv_prices[CVP_ISA_COUNT][CONV_KINDS];
 

@@ -4,9 +4,6 @@
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/packed.h"
 
-/* Of the second-level cache, or of this where its size is not known, half is for pixels. */
-#define SECOND_LEVEL ((int64_t)1 << 20)
-
 /* Sums that are added to more than once meet in few sets of the first-level cache where they lie in
  * out. */
 #define DIRECT_DEPTH ((int64_t)2 * CVP_PACKED_DEPTH)
@@ -35,12 +32,11 @@ static int64_t most_taps(const struct packed *k)
     return most;
 }
 
-/* Equal blocks of equal tiles. */
+/* Equal blocks of equal tiles. Half of the second-level cache is for pixels. */
 static void cut(struct packed *k, int64_t depth)
 {
-    const int64_t l2 = cvp_cpu()->l2 > 0 ? (int64_t)cvp_cpu()->l2 : SECOND_LEVEL;
     const int64_t pixels = pixels_of(k), rows = k->kernels->rows;
-    const int64_t pixel = cvp_max_i64(1, depth * k->size), near = l2 / 2;
+    const int64_t pixel = cvp_max_i64(1, depth * k->size), near = cvp_cpu_l2() / 2;
     int64_t most = cvp_max_i64(rows, near / pixel);
     const int is_deep = !k->is_direct && most < pixels && k->panels * k->columns > near / pixel;
     if (is_deep) most = cvp_max_i64(most, DEEP_PIXEL_BYTES / pixel);

@@ -41,7 +41,7 @@ double cvp_conv_winograd_estimate(const convop_conv_problem *p)
     const struct winograd *w = p->cut;
     const double g = (double)p->g, in_c = (double)w->ends.in.c;
     const double tiles = g * (double)w->all_rows * (double)(w->tiles_w * w->dw);
-    const double weights = (double)w->weight_bytes / g, cached = (double)cvp_cpu()->l2 / 2;
+    const double weights = (double)w->weight_bytes / g, cached = (double)cvp_cpu_l2() / 2;
     const double work[CONV_KINDS] = {
         [CALL] = 1,
         [PRODUCTS] = tiles * WINOGRAD_POINTS * in_c * (double)w->out_vectors,

@@ -1,10 +1,12 @@
 /* How the row `winograd` cuts a problem, and which problems it takes. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "src/common/alloc.h"
 #include "src/common/cpu.h"
 #include "src/common/isa_list.h"
 #include "src/common/size.h"
+#include "src/common/text.h"
 #include "src/operator/convolution/cpu/winograd.h"
 
 #define DECLARE(ISA, isa) extern const struct cvp_winograd_kernels cvp_winograd_##isa;
@@ -41,26 +43,39 @@ static int64_t odd(int64_t elements, int64_t lanes)
     return (cvp_ceil_div(elements, lanes) | 1) * lanes;
 }
 
-static const char *unfit(const struct winograd *w)
+/* 1: what the row takes; 0 with the reason. */
+static int fits_shape(const struct winograd *w, char why[CONVOP_WHY_SIZE])
 {
     const convop_conv_problem *p = w->p;
-    if (p->dtype.bits != 32) return "computes in float32 alone";
-    if (p->kh != 3 || p->kw != 3 || p->kd != 1) return "the kernel is not 3x3";
-    if (p->sh != 1 || p->sw != 1) return "a stride is not 1";
-    if (p->id != p->od || p->pd != 0) return "the depth is padded or strided";
-    if (w->ends.in.c < LEAST_CHANNELS || w->ends.out.c < LEAST_CHANNELS)
-        return "a group has fewer than 32 channels";
-    if (w->ends.out.h < LEAST_SIZE || w->ends.out.w < LEAST_SIZE)
-        return "the output image is smaller than 12x12";
-    if (w->dh > w->ends.out.h || w->dw > w->ends.out.w ||
-        w->dh * w->tiles_h * (w->dw * w->tiles_w) > w->ends.out.h * w->ends.out.w / 8)
-        return "the dilation leaves images that tiles do not fill";
-    return NULL;
+    struct cvp_text t = cvp_text_in(why, CONVOP_WHY_SIZE);
+    if (p->dtype.bits != 32)
+        cvp_text_add(&t, "elements have %d bits, it computes in float32 alone", p->dtype.bits);
+    else if (p->kh != 3 || p->kw != 3 || p->kd != 1)
+        cvp_text_add(&t, "the kernel is %" PRId64 "x%" PRId64 "x%" PRId64 ", it takes 1x3x3", p->kd,
+                     p->kh, p->kw);
+    else if (p->sh != 1 || p->sw != 1)
+        cvp_text_add(&t, "the stride is %" PRId64 "x%" PRId64 ", it takes 1x1", p->sh, p->sw);
+    else if (p->id != p->od || p->pd != 0)
+        cvp_text_add(&t,
+                     "src has depth %" PRId64 " padded by %" PRId64 ", dst %" PRId64
+                     ", it takes equal depths without padding",
+                     p->id, p->pd, p->od);
+    else if (w->ends.in.c < LEAST_CHANNELS || w->ends.out.c < LEAST_CHANNELS)
+        cvp_text_add(&t, "a group has %" PRId64 " and %" PRId64 " channels, it takes %d or more",
+                     p->ic / p->g, p->oc / p->g, LEAST_CHANNELS);
+    else if (w->ends.out.h < LEAST_SIZE || w->ends.out.w < LEAST_SIZE)
+        cvp_text_add(&t, "the output image is %" PRId64 "x%" PRId64 ", it takes %dx%d or more",
+                     w->ends.out.h, w->ends.out.w, LEAST_SIZE, LEAST_SIZE);
+    else if (w->dh > w->ends.out.h || w->dw > w->ends.out.w ||
+             w->dh * w->tiles_h * (w->dw * w->tiles_w) > w->ends.out.h * w->ends.out.w / 8)
+        cvp_text_add(&t, "dilation %" PRId64 "x%" PRId64 " leaves images that tiles do not fill",
+                     w->dh, w->dw);
+    return t.need == 0;
 }
 
 static void cut(struct winograd *w)
 {
-    const int64_t l2 = cvp_cpu()->l2, point = WINOGRAD_POINTS * (int64_t)sizeof(float);
+    const int64_t l2 = cvp_cpu_l2(), point = WINOGRAD_POINTS * (int64_t)sizeof(float);
     const int64_t bytes = cvp_max_i64(LEAST_BLOCK, cvp_min_i64(MOST_BLOCK, l2 / 8));
     const int is_streamed = w->ends.in.c > l2 / 2 / point / w->ends.out.c;
     const int64_t tiles =
@@ -131,11 +146,7 @@ struct winograd cvp_conv_winograd_plan(const convop_conv_problem *p, char why[CO
                          .pw = forward ? p->pw : (p->kw - 1) * p->dw - p->pw};
     w.tiles_h = cvp_ceil_div(cvp_ceil_div(w.ends.out.h, w.dh), WINOGRAD_OUT);
     w.tiles_w = cvp_ceil_div(cvp_ceil_div(w.ends.out.w, w.dw), WINOGRAD_OUT);
-    const char *reason = unfit(&w);
-    if (reason) {
-        snprintf(why, CONVOP_WHY_SIZE, "%s", reason);
-        return w;
-    }
+    if (!fits_shape(&w, why)) return w;
     w.in_vectors = cvp_ceil_div(w.ends.in.c, w.kernels->lanes);
     w.out_vectors = cvp_ceil_div(w.ends.out.c, w.kernels->lanes);
     w.in_tile = odd(w.ends.in.c, w.kernels->lanes);
