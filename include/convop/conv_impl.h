@@ -43,7 +43,7 @@ typedef struct convop_conv_problem {
     int depthwise_conv_off, cudnn_off;
     int deterministic;
     int threads;          /* lanes of a parallel loop, at most */
-    int isa;              /* in use: 0 baseline, 1 avx2, 2 avx512, 3 neon */
+    int isa;              /* in use: 0 baseline (SSE2; NEON on AArch64), 1 avx2, 2 avx512 */
     int constant_weights; /* over many calls: what pack() makes of them costs nothing in each */
     convop_math math;     /* what is allowed; never UNSET */
 
@@ -117,23 +117,26 @@ typedef struct convop_conv_impl {
      * then chosen by its place in the order. Since 0.1. */
     double (*estimate)(const convop_conv_problem *p);
 
-    /** Where its tensors are: kDLCUDA, or 0 for the CPU. It is asked about no others. */
+    /** Where its tensors are: kDLCUDA, or 0 for the CPU. It is asked about no others. Since 0.1. */
     int device_type;
 
     /** For a row that has more to decide than its name says (cuDNN: which engine): makes what run()
      *  finds in t->state, once for a plan, and says how many bytes of workspace that needs;
      *  workspace() is then not asked. notes: what the tuning cache has of an earlier state, "" for
      *  nothing; UNSUPPORTED where they no longer fit, and where it does not run the problem after
-     *  all: the next row is taken. NULL: there is no state. */
+     *  all: the next row is taken. NULL: there is no state. Since 0.1. */
     convop_status (*begin)(const convop_conv_problem *p, const char *notes, void **state,
                            size_t *workspace_bytes);
+
+    /** Frees a state. NULL: there is nothing to free. Since 0.1. */
     void (*end)(void *state);
 
-    /** The state in one line of text for the tuning cache, owned by it. */
+    /** The state in one line of text for the tuning cache, owned by it. NULL: nothing of it is
+     * kept. Since 0.1. */
     const char *(*notes)(const void *state);
 
     /** Shows the notes of states that compete by measurement, the most promising first, `most` at
-     *  most. NULL: there is one state. */
+     *  most. NULL: there is one state. Since 0.1. */
     void (*alternatives)(const convop_conv_problem *p, int most,
                          void (*visit)(void *user, const char *notes), void *user);
 
@@ -146,7 +149,9 @@ typedef struct convop_conv_impl {
      *  in some order; small integers are exact. Above 0: by up to error_bound roundoffs (2^-24 in
      *  float32) of the largest absolute input times the largest sum of absolute weights that an
      *  output has; where a NaN or infinity goes is the row's to say. Such rows do not take part if
-     *  p->math is CONVOP_MATH_STRICT, and are not to be asked then. Since 0.1. */
+     *  p->math is CONVOP_MATH_STRICT, and are not to be asked then. A row whose states differ in
+     *  this (cuDNN's engines) has 0 here: begin() and alternatives() heed p->math, and make none
+     * that is less exact than that allows. Since 0.1. */
     double error_bound;
 
     /** For a row all of whose answers begin with how it divides the work. It is asked in place of

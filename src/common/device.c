@@ -29,7 +29,8 @@ convop_status cvp_device_check(const char *op, const char *name, DLDevice device
     if (id < 0 || id > MAX_ID)
         return convop_fail(CONVOP_E_INVALID, "%s: %s is on device %s:%d, want an id from 0 to %d",
                            op, name, kind, id, MAX_ID);
-    return convop_fail(CONVOP_E_DEVICE,
-                       "%s: %s is on device %s:%d, which is not here: only the CPU's memory is", op,
-                       name, kind, id);
+    return convop_fail(
+        CONVOP_E_DEVICE,
+        "%s: %s is on device %s:%d, which is not taken here: only the CPU's memory is", op, name,
+        kind, id);
 }

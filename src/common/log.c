@@ -14,6 +14,7 @@
 
 #include "src/common/lock.h"
 #include "src/common/settings.h"
+#include "src/common/text.h"
 
 #define LINE_SIZE 1024
 #define SLOTS     16
@@ -84,13 +85,6 @@ int cvp_verbose(int level)
     return cvp_setting_int_or(CVP_SETTING_VERBOSE, 0) >= level;
 }
 
-/* A line is one line, whatever name or path is in it. */
-static void join_lines(char *line)
-{
-    for (; *line != '\0'; line++)
-        if (*line == '\n' || *line == '\r') *line = ' ';
-}
-
 void cvp_log(const struct cvp_sink *sink, const char *format, ...)
 {
     static const char prefix[] = "convop,v1,";
@@ -100,7 +94,7 @@ void cvp_log(const struct cvp_sink *sink, const char *format, ...)
     va_start(args, format);
     vsnprintf(line + sizeof(prefix) - 1, sizeof(line) - sizeof(prefix) + 1, format, args);
     va_end(args);
-    join_lines(line);
+    cvp_text_one_line(line);
     if (sink != NULL && sink->write != NULL) {
         sink->write(sink->user, line);
         return;

@@ -52,6 +52,12 @@ void cvp_text_put_number(struct cvp_text *text, const char *name, int64_t value)
     put(text, digits + at, sizeof(digits) - at);
 }
 
+void cvp_text_one_line(char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f) *text = ' ';
+}
+
 void cvp_text_add_dims(struct cvp_text *text, int ndim, const int64_t *dim)
 {
     cvp_text_add(text, "(");

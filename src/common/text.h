@@ -19,6 +19,9 @@ void cvp_text_add(struct cvp_text *text, const char *format, ...)
 void cvp_text_put(struct cvp_text *text, const char *what);
 void cvp_text_put_number(struct cvp_text *text, const char *name, int64_t value);
 
+/* Puts blanks for control characters: one line, whatever name or path is in it. */
+void cvp_text_one_line(char *text);
+
 /* Appends "(3, 4)", with "?" for -1. */
 void cvp_text_add_dims(struct cvp_text *text, int ndim, const int64_t *dim);
 

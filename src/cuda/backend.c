@@ -1,6 +1,7 @@
 /* Descriptors in a scope, and cuDNN's errors as sentences. */
 #include "src/cuda/backend.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "src/common/alloc.h"
@@ -25,9 +26,7 @@ convop_status cvp_cudnn_status(const struct cvp_cudnn *cudnn, unsigned result, c
     if (result == CVP_CUDNN_STATUS_SUCCESS) return CONVOP_OK;
     cudnn->last_error(said, sizeof said);
     said[sizeof said - 1] = '\0';
-    /* One sentence in one line. */
-    for (char *c = said; *c; c++)
-        if ((unsigned char)*c < ' ') *c = ' ';
+    cvp_text_one_line(said);
     size_t length = strlen(said);
     while (length > 0 && said[length - 1] == ' ') said[--length] = '\0';
     const char *name = cudnn->error_string(result);
@@ -103,15 +102,16 @@ convop_status cvp_backend_text(const struct cvp_cudnn *cudnn, void *descriptor, 
     unsigned result = cudnn->attribute_get(descriptor, name, CVP_CUDNN_TYPE_CHAR, 0, &size, NULL);
     if (result != CVP_CUDNN_STATUS_SUCCESS) return cvp_cudnn_status(cudnn, result, "a text");
     char *t = size >= 0 ? cvp_malloc((size_t)size + 1) : NULL;
-    if (!t) return convop_fail(CONVOP_E_NO_MEMORY, "cuDNN: no memory for a text");
+    if (!t)
+        return convop_fail(CONVOP_E_NO_MEMORY, "cuDNN: no memory for a text of %" PRId64 " bytes",
+                           size);
     result = cudnn->attribute_get(descriptor, name, CVP_CUDNN_TYPE_CHAR, size, &got, t);
     if (result != CVP_CUDNN_STATUS_SUCCESS) {
         cvp_free(t);
         return cvp_cudnn_status(cudnn, result, "a text");
     }
     t[got < size ? got : size] = '\0';
-    for (char *c = t; *c; c++)
-        if ((unsigned char)*c < ' ') *c = ' ';
+    cvp_text_one_line(t);
     *text = t;
     return CONVOP_OK;
 }

@@ -62,11 +62,12 @@ convop_status cvp_gpu_enter(const struct cvp_gpu *gpu, void *stream, struct cvp_
         cvp_driver_status(d, d->context_push(scope->context), "the context of a GPU"));
     convop_status status =
         cvp_driver_status(d, d->context_id(scope->context, &scope->id), "the context of a GPU");
-    if (status == CONVOP_OK &&
-        (d->context_device(&device) != CVP_CUDA_SUCCESS || device != gpu->device))
+    if (status == CONVOP_OK)
+        status = cvp_driver_status(d, d->context_device(&device), "the context of a GPU");
+    if (status == CONVOP_OK && device != gpu->device)
         status = convop_fail(CONVOP_E_DEVICE,
-                             "the stream is of another GPU than the tensors, which are on cuda:%d",
-                             gpu->ordinal);
+                             "exec.stream is of a context on cuda:%d, the tensors are on cuda:%d",
+                             device, gpu->ordinal);
     if (status != CONVOP_OK) cvp_gpu_leave(scope);
     return status;
 }

@@ -25,7 +25,9 @@ static convop_status make(const struct cvp_cudnn *cudnn, const struct cvp_gpu_sc
                           struct cvp_cudnn_handle **made)
 {
     struct cvp_cudnn_handle *h = cvp_calloc(1, sizeof *h);
-    if (!h) return convop_fail(CONVOP_E_NO_MEMORY, "cuDNN: no memory for a handle");
+    if (!h)
+        return convop_fail(CONVOP_E_NO_MEMORY, "cuDNN: no memory for a handle, %zu bytes",
+                           sizeof *h);
     unsigned mode = CVP_CU_STREAM_CAPTURE_MODE_RELAXED;
     (void)scope->driver->capture_mode_exchange(&mode);
     const unsigned result = cudnn->create(&h->handle);

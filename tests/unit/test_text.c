@@ -78,6 +78,14 @@ static void add_dims_writes_unknown_as_question_mark(void **state)
     assert_string_equal(buffer, "()");
 }
 
+static void one_line_has_no_control_characters(void **state)
+{
+    (void)state;
+    char text[] = "a\nb\r\tc\x7f\x01 \xc3\xa9";
+    cvp_text_one_line(text);
+    assert_string_equal(text, "a b  c   \xc3\xa9");
+}
+
 static void nearest_finds_slips(void **state)
 {
     (void)state;
@@ -115,6 +123,7 @@ int main(void)
         cmocka_unit_test(add_too_long_is_cut_off_and_counted),
         cmocka_unit_test(put_appends_and_cuts_off_likewise),
         cmocka_unit_test(add_dims_writes_unknown_as_question_mark),
+        cmocka_unit_test(one_line_has_no_control_characters),
         cmocka_unit_test(nearest_finds_slips),
         cmocka_unit_test(nearest_far_is_null),
     };

@@ -68,12 +68,16 @@ static convop_status plan(const convop_op_args *args, void *plan, size_t *worksp
 {
     (void)plan, (void)workspace_bytes;
     const DLTensor *weights = args->inputs[WEIGHTS];
-    if (weights->ndim < 1 || !cvp_tensor_is_compact(weights) ||
-        !cvp_tensor_is_compact(args->outputs[FOLDED_WEIGHTS]) ||
-        args->requests[FOLDED_WEIGHTS] != CONVOP_REQ_WRITE ||
+    if (args->requests[FOLDED_WEIGHTS] != CONVOP_REQ_WRITE ||
         args->requests[FOLDED_BIAS] != CONVOP_REQ_WRITE)
         return convop_fail(CONVOP_E_UNSUPPORTED,
-                           "_fold_BatchNorm: it writes compact tensors from compact weights");
+                           "_fold_BatchNorm: an output has a request other than write, which is "
+                           "the only one that it takes");
+    if (weights->ndim < 1 || !cvp_tensor_is_compact(weights) ||
+        !cvp_tensor_is_compact(args->outputs[FOLDED_WEIGHTS]))
+        return convop_fail(CONVOP_E_UNSUPPORTED,
+                           "_fold_BatchNorm: weights or folded_weights have no axis or have gaps, "
+                           "it takes compact ones");
     return cvp_require_float("_fold_BatchNorm", weights->dtype);
 }
 

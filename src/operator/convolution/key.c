@@ -30,8 +30,7 @@ static void name_devices(void)
         cvp_text_put_number(&t, ";l1d=", cpu->l1d);
         cvp_text_put_number(&t, ";l2=", cpu->l2);
         cvp_text_put_number(&t, ";l3=", cpu->l3);
-        for (char *c = devices[isa]; *c; c++)
-            if ((unsigned char)*c < ' ' || *c == 0x7f) *c = ' ';
+        cvp_text_one_line(devices[isa]);
     }
 }
 
@@ -118,6 +117,10 @@ static int64_t bucket_of(int64_t mb)
     return bucket;
 }
 
+static const char *const maths[] = {[CONVOP_MATH_STRICT] = "strict",
+                                    [CONVOP_MATH_DEFAULT] = "default",
+                                    [CONVOP_MATH_TF32] = "tf32"};
+
 static void put_problem(const struct conv_plan *plan, char *text, size_t size)
 {
     const convop_conv_problem *p = &plan->given;
@@ -137,7 +140,8 @@ static void put_problem(const struct conv_plan *plan, char *text, size_t size)
     if (has_bucket) cvp_text_put(&t, "+bucket");
     if (is_on_cpu) cvp_text_put_number(&t, ",threads=", p->threads);
     cvp_text_put_number(&t, is_on_cpu ? ";deterministic=" : ",deterministic=", p->deterministic);
-    cvp_text_put_number(&t, ";math=", p->math);
+    cvp_text_put(&t, ";math=");
+    cvp_text_put(&t, maths[p->math]);
     cvp_text_put_number(&t, ";workspace=", (int64_t)p->workspace_limit);
 }
 

@@ -48,7 +48,9 @@ convop_status convop_cuda_target_create(const char *json, convop_cuda_target **o
                            json ? "out" : "json");
     CVP_RETURN_IF_ERROR(find_cudnn(&cudnn));
     convop_cuda_target *target = cvp_calloc(1, sizeof *target);
-    if (!target) return convop_fail(CONVOP_E_NO_MEMORY, "convop_cuda_target_create: no memory");
+    if (!target)
+        return convop_fail(CONVOP_E_NO_MEMORY, "convop_cuda_target_create: no memory for %zu bytes",
+                           sizeof *target);
     target->cudnn = cudnn;
     convop_status status = cvp_gpu_absent(cudnn, json, &target->gpu);
     if (status != CONVOP_OK) {
@@ -94,7 +96,10 @@ static convop_status keep(const struct conv_plan *plan, const struct cvp_tune_ke
     struct cvp_tune_choice answer = {.impl_version = row->version, .workspace_bytes = plan->bytes};
     if (!plan->state || !row->notes) return CONVOP_OK; /* any process would choose so */
     char *notes = cvp_strdup(row->notes(plan->state));
-    if (!notes) return convop_fail(CONVOP_E_NO_MEMORY, "no memory for a plan");
+    if (!notes)
+        return convop_fail(CONVOP_E_NO_MEMORY,
+                           "convop_cuda_plan_conv: no memory for a plan's notes, %zu bytes",
+                           strlen(row->notes(plan->state)) + 1);
     snprintf(answer.impl, sizeof answer.impl, "%s", row->name);
     answer.plan = notes;
     convop_status status = cvp_tune_store(key, &answer);
@@ -150,7 +155,9 @@ convop_status convop_cuda_plan_conv(const convop_cuda_target *target,
     problem.device_type = kDLCUDA;
     problem.gpu = &target->gpu;
     struct refusals *refusals = cvp_calloc(1, sizeof *refusals);
-    if (!refusals) return convop_fail(CONVOP_E_NO_MEMORY, "convop_cuda_plan_conv: no memory");
+    if (!refusals)
+        return convop_fail(CONVOP_E_NO_MEMORY, "convop_cuda_plan_conv: no memory for %zu bytes",
+                           sizeof *refusals);
     struct conv_plan plan;
     cvp_conv_plan_start(&plan, &problem, &terms, context);
     convop_status status = plan_and_keep(&plan, refusals);

@@ -66,7 +66,9 @@ static convop_status load(const struct cvp_gpu_scope *scope, struct loaded **res
 {
     const struct cvp_driver *d = scope->driver;
     struct loaded *l = cvp_calloc(1, sizeof *l);
-    if (!l) return convop_fail(CONVOP_E_NO_MEMORY, "CUDA kernels: no memory for their table");
+    if (!l)
+        return convop_fail(CONVOP_E_NO_MEMORY, "CUDA kernels: no memory for their table, %zu bytes",
+                           sizeof *l);
     l->context = scope->id;
     unsigned mode = CVP_CU_STREAM_CAPTURE_MODE_RELAXED;
     (void)d->capture_mode_exchange(&mode);

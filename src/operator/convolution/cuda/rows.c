@@ -53,11 +53,6 @@ static const char *notes(const void *state)
     return tiles[tile_of(state)].notes;
 }
 
-static void end(void *state)
-{
-    (void)state;
-}
-
 static convop_status begin(const struct cvp_cuda_way *way, const convop_conv_problem *p,
                            const char *kept, void **state, size_t *workspace_bytes)
 {
@@ -161,7 +156,6 @@ FUNCTIONS(reduce, &cvp_cuda_bias)
         .fuses = fuses,                                                                            \
         .device_type = kDLCUDA,                                                                    \
         .begin = way##_begin,                                                                      \
-        .end = end,                                                                                \
         .notes = notes,                                                                            \
         .alternatives = way##_alternatives,                                                        \
     }

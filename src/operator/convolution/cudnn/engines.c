@@ -125,8 +125,7 @@ static convop_status ask(struct search *s, void *graph, unsigned mode)
                                 CVP_CUDNN_TYPE_BACKEND_DESCRIPTOR, room, found);
     if (b.status == CONVOP_OK && count == 0) {
         s->cudnn->last_error(s->said, sizeof s->said);
-        for (char *c = s->said; *c; c++)
-            if ((unsigned char)*c < ' ') *c = ' ';
+        cvp_text_one_line(s->said);
     }
     for (int64_t i = 0; i < count && i < room && s->count < s->most; i++)
         s->left_out[consider(s, found[i])]++;

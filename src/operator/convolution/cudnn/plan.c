@@ -122,10 +122,11 @@ convop_status cvp_conv_cudnn_restore(const struct cvp_cudnn *cudnn, const struct
     convop_status status = b.status;
     if (status == CONVOP_OK) status = cvp_conv_cudnn_build(cudnn, properties, configuration, plan);
     cvp_backend_end(&b);
-    if (status == CONVOP_OK && plan->workspace > p->workspace_limit) {
-        cvp_conv_cudnn_plan_end(plan);
-        return convop_fail(CONVOP_E_UNSUPPORTED, "cuDNN: a plan that was kept needs more workspace "
-                                                 "than there may be");
-    }
-    return status;
+    const size_t needs = plan->workspace;
+    if (status != CONVOP_OK || needs <= p->workspace_limit) return status;
+    cvp_conv_cudnn_plan_end(plan);
+    return convop_fail(
+        CONVOP_E_UNSUPPORTED,
+        "Convolution: cuDNN's kept plan needs %zu bytes of workspace, allowed are %zu", needs,
+        p->workspace_limit);
 }

@@ -26,7 +26,9 @@ static convop_status begin(const convop_conv_problem *p, const char *notes, void
     int count;
     const struct cvp_cudnn *cudnn = cvp_cudnn_get(&why);
     struct conv_cudnn_plan *plan = cvp_calloc(1, sizeof *plan);
-    if (!plan) return convop_fail(CONVOP_E_NO_MEMORY, "cuDNN: no memory for a plan");
+    if (!plan)
+        return convop_fail(CONVOP_E_NO_MEMORY, "cuDNN: no memory for a plan, %zu bytes",
+                           sizeof *plan);
     convop_status status = notes[0] ? cvp_conv_cudnn_restore(cudnn, p->gpu, p, notes, plan)
                                     : cvp_conv_cudnn_offer(cudnn, p->gpu, p, 1, plan, &count);
     if (status != CONVOP_OK) {
@@ -76,23 +78,25 @@ static const char *notes(const void *state)
 struct bindings {
     int64_t count, uids[6];
     void *pointers[6];
+    const char *names[6];
 };
 
-static void bind(struct bindings *b, int64_t uid, const void *pointer)
+static void bind(struct bindings *b, int64_t uid, const char *name, const void *pointer)
 {
     b->uids[b->count] = uid;
+    b->names[b->count] = name;
     b->pointers[b->count++] = (void *)(uintptr_t)pointer;
 }
 
 static void bind_all(struct bindings *b, const convop_conv_problem *p,
                      const convop_conv_operands *t)
 {
-    bind(b, CONV_UID_SRC, p->direction == CONVOP_BWD_D ? t->out : t->src);
-    bind(b, CONV_UID_WEIGHTS, p->direction == CONVOP_BWD_W ? t->out : t->weights);
-    bind(b, CONV_UID_DST, p->direction == CONVOP_FWD ? t->out : t->dst);
-    if (p->bias) bind(b, CONV_UID_BIAS, t->bias);
-    if (p->add && (p->bias || cvp_conv_has_epilogue(p))) bind(b, CONV_UID_OLD, t->out);
-    if (p->residual) bind(b, CONV_UID_RESIDUAL, t->residual);
+    bind(b, CONV_UID_SRC, "src", p->direction == CONVOP_BWD_D ? t->out : t->src);
+    bind(b, CONV_UID_WEIGHTS, "weights", p->direction == CONVOP_BWD_W ? t->out : t->weights);
+    bind(b, CONV_UID_DST, "dst", p->direction == CONVOP_FWD ? t->out : t->dst);
+    if (p->bias) bind(b, CONV_UID_BIAS, "bias", t->bias);
+    if (p->add && (p->bias || cvp_conv_has_epilogue(p))) bind(b, CONV_UID_OLD, "dst", t->out);
+    if (p->residual) bind(b, CONV_UID_RESIDUAL, "residual", t->residual);
 }
 
 static convop_status execute(const struct conv_cudnn_plan *plan, const struct bindings *bound,
@@ -126,9 +130,8 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
     for (int64_t i = 0; i < bound.count; i++)
         if ((uintptr_t)bound.pointers[i] % CONV_CUDNN_ALIGNMENT)
             return convop_fail(CONVOP_E_UNSUPPORTED,
-                               "cuDNN: a tensor is at %p, which %d does not "
-                               "divide",
-                               bound.pointers[i], CONV_CUDNN_ALIGNMENT);
+                               "Convolution: %s is at %p on the GPU, cuDNN wants a multiple of %d",
+                               bound.names[i], bound.pointers[i], CONV_CUDNN_ALIGNMENT);
     CVP_RETURN_IF_ERROR(cvp_gpu_enter(p->gpu, t->stream, &scope));
     const struct conv_cudnn_plan *plan = t->state;
     convop_status status = cvp_cudnn_handle_take(plan->cudnn, &scope, &h);
