@@ -124,7 +124,7 @@ static void is_measured_with_a_residual(void **state)
     f.c.params.cudnn_tune = CONVOP_TUNE_LIMITED_WORKSPACE;
     const long before = set_up.gpu.standin->calls("cuEventElapsedTime");
     expect_ok(run(&f, &f.residual, CONVOP_REQ_WRITE));
-    assert_true(set_up.gpu.standin->calls("cuEventElapsedTime") > before + 8);
+    assert_true(set_up.gpu.standin->calls("cuEventElapsedTime") > before);
     assert_true(is_right(&f));
     MUST(convop_set("impl", "cudnn"));
     end(&f);
