@@ -130,7 +130,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         .struct_size = sizeof(convop_conv_impl),                                                   \
         .name = "winograd",                                                                        \
         .direction = dir,                                                                          \
-        .version = 1,                                                                              \
+        .version = 2,                                                                              \
         .level = CONVOP_LEVEL_BUILTIN,                                                             \
         .cut = cut,                                                                                \
         .cut_size = CONV_CUT_SIZE(struct winograd),                                                \
