@@ -216,6 +216,7 @@ static void each_of_the_first_calls_may_fail(void **state)
 int main(void)
 {
     standin_open()->plan_here(1);
+    MUST(convop_set("cache_dir", "none"));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_of_the_first_calls_may_fail), /* before this process uses a GPU */
         cmocka_unit_test(each_call_may_fail),

@@ -134,6 +134,7 @@ int main(int argc, char **argv)
 {
     const int code = set_up_begin(argc, argv);
     if (code) return code;
+    MUST(convop_set("cache_dir", "none"));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(apart_from_dst),
         cmocka_unit_test(dst_itself),
