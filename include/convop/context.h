@@ -15,7 +15,8 @@ typedef struct convop_context convop_context;
 
 /** Memory hooks. alloc returns `bytes` bytes aligned to `alignment` (a power of two), or NULL;
  *  release gets back a pointer with the size it was asked for. Both may be called from any thread
- *  and run with no lock of convop held. */
+ *  and run with no lock of convop held. Memory of the CPU alone: scratch on a GPU is the driver's,
+ *  in the order of the stream. */
 typedef struct convop_allocator {
     void *(*alloc)(void *user, size_t bytes, size_t alignment);
     void (*release)(void *user, void *memory, size_t bytes);
@@ -88,10 +89,11 @@ typedef struct convop_exec {
     size_t struct_size;
     const convop_context *context; /* NULL: the process default */
     void *stream;                  /* a CUstream for tensors on a GPU; NULL on the CPU */
-    void *workspace;        /* scratch memory of the caller, any alignment; NULL: allocated */
-    size_t workspace_bytes; /* its size; Convolution runs a row that fits,
-                               other operators allocate what they lack */
-    int is_train;           /* 1: operators that know training (BatchNorm) train */
+    void *workspace;               /* scratch memory of the caller, on the tensors' device, of any
+                                      alignment; NULL: allocated */
+    size_t workspace_bytes;        /* its size; Convolution runs a row that fits,
+                                      other operators allocate what they lack */
+    int is_train;                  /* 1: operators that know training (BatchNorm) train */
 } convop_exec;
 
 #define CONVOP_EXEC_INIT                                                                           \
@@ -99,8 +101,8 @@ typedef struct convop_exec {
         sizeof(convop_exec), NULL, NULL, NULL, 0, 0                                                \
     }
 
-/** Gives memory that the process default allocator keeps for later back to the system, and forgets
- *  the plans that are kept for calls like earlier ones.
+/** Gives memory that the process default allocator keeps for later back to the system, forgets the
+ *  plans that are kept for calls like earlier ones, and ends cuDNN's handles that nobody uses.
  *  @return bytes given back. Thread-safe. Since 0.1. */
 CONVOP_API size_t convop_trim(void);
 

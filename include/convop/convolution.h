@@ -12,8 +12,10 @@
  *     NHWC         mb, ih, iw, ic     oc, kh, kw, ic / num_group
  *     NCW, NWC, NCDHW, NDHWC          alike
  *
- * bias is {oc}. mb may be 0, any other size may not. All tensors have one dtype: float32 or
- * float64. Source: MXNet's Convolution, whose parameters these are. Since 0.1. */
+ * bias is {oc}. mb may be 0, any other size may not. All tensors have one dtype: float32, float64,
+ * float16 or bfloat16 (16-bit types are summed in float32), and are on one device, the CPU or a GPU
+ * (docs/cuda.md), where a call returns when its work is enqueued on exec->stream. Source: MXNet's
+ * Convolution, whose parameters these are. Since 0.1. */
 #ifndef CONVOP_CONVOLUTION_H
 #define CONVOP_CONVOLUTION_H
 

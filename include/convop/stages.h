@@ -18,7 +18,8 @@ typedef enum convop_stage {
     CONVOP_STAGE_COPY = 2, /* tensors with gaps or of 16-bit types, to and from compact float32 */
     CONVOP_STAGE_THREADS = 3,  /* starting a parallel loop, and waiting for its last thread */
     CONVOP_STAGE_KERNEL = 4,   /* the row's own computing, but for the stages below */
-    CONVOP_STAGE_LOWERING = 5, /* windows to columns of a matrix (im2col), and back */
+    CONVOP_STAGE_LOWERING = 5, /* the image into the order in which a row computes (columns of a
+                                  matrix, panels, transforms), and back */
     CONVOP_STAGE_PACKING = 6,  /* weights into the order in which a kernel reads them */
     CONVOP_STAGE_PRODUCT = 7,  /* matrix multiplication */
     CONVOP_STAGE_COUNT = 8

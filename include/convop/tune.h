@@ -34,7 +34,7 @@ typedef struct convop_tune_record {
     const char *problem;  /* all else that can change the winner, in the syntax of bench */
     const char *impl;     /* the winner's name ... */
     int impl_version;     /* ... and version */
-    double ms;            /* its time */
+    double ms;            /* its time; 0: chosen for a GPU that was not there (convop/cuda.h) */
     double estimated_ms;  /* the time of the row that the estimate names; 0: not measured */
     uint64_t workspace_bytes;
     int64_t when;     /* seconds since 1970-01-01, UTC */
@@ -117,7 +117,7 @@ typedef struct convop_tune_options {
     double budget_ms; /* for all rows of the problem; 0: the setting "tune_budget" */
     int again;        /* 1: measures even if the cache knows the problem */
     int verify;       /* 1: a row whose result differs from the first one's is left out and
-                         reported in why_not; -1: as the setting "tune_verify" */
+                         reported in why_not (not on a GPU); -1: as the setting "tune_verify" */
     int keep;         /* 1: the winner goes into the cache */
     int fastest;      /* 1: without the parameter's workspace limit */
 } convop_tune_options;

@@ -7,8 +7,8 @@
 
 /* A new symbol with the same variables, outputs and results, in which
  *
- *     Convolution [BatchNorm by its running statistics] [elemwise_add] [Activation relu | clip 0 to
- * 6]
+ *     Convolution [BatchNorm by its running statistics] [elemwise_add]
+ *         [Activation relu | clip from 0 to 6]
  *
  * is one node FusedConvolution or FusedConvolutionAdd, named as the last of them, and BatchNorm is
  * folded into weights and bias by a node _fold_BatchNorm. Only where nothing else uses what is
