@@ -11,7 +11,8 @@
  * with no order between it (a range from the first to the last byte counts as touched); a context
  * that is not current; a handle or descriptor that is none; what a capture forbids; and whatever is
  * left at exit (with STANDIN_OF_A_PROGRAM in the environment not what convop keeps for a process).
- * Any n-th call can be made to fail.
+ * Any n-th call can be made to fail. STANDIN_SPOILS in the environment makes the first element of
+ * what a plan computes wrong.
  *
  * A test opens it with standin_open() of open.h, never by linking: its symbols must not take the
  * place of those that the real cuDNN calls. */

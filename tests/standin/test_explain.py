@@ -5,9 +5,8 @@ what the parameters that remove rows make of it.
     test_explain.py [CONVOP] STANDIN      without CONVOP, not built then: 77, skipped
 """
 import json
-import os
-import subprocess
-import sys
+
+from program import convop, run_checks
 
 RULES = [  # problem, options, the row that runs
     ("g8mb1ic8ih9oc8kh3ph1", [], "depthwise"),
@@ -21,22 +20,15 @@ REASONS = {"--cudnn-off": ("cudnn", "cudnn_off is set"),
            "--depthwise-conv-off": ("depthwise", "depthwise_conv_off is set")}
 
 
-def explain(convop, library, options, problem):
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("CONVOP_")}
-    # What cuDNN's engines share is never given back, nor what the stand-in keeps.
-    sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-    command = [convop, "explain", "--json", "--gpu", "--dir=FWD_D", *options, problem]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60,
-                          env={**clean, "CONVOP_CUDA_LIBRARY": library, "CONVOP_CACHE_DIR": "none",
-                               "STANDIN_OF_A_PROGRAM": "1", "ASAN_OPTIONS": sanitizer,
-                               "CONVOP_CUDNN_LIBRARY": library})
+def explain(options, problem):
+    done = convop("explain", "--json", "--device=cuda", "--dir=FWD_D", *options, problem)
     # 1: no row computes it, as where there are no kernels.
-    assert done.returncode in (0, 1) and not done.stderr, (command, done.returncode, done.stderr)
+    assert done.returncode in (0, 1) and not done.stderr, (options, problem, done.returncode, done.stderr)
     return json.loads(done.stdout)
 
 
-def check(convop, library, problem, options, wanted):
-    said = explain(convop, library, options, problem)
+def check(problem, options, wanted):
+    said = explain(options, problem)
     rows = {row["name"]: row for row in said["rows"]}
     kernels = not (rows["gemm"]["why_not"] or "").startswith("no CUDA kernels")
     if not kernels and wanted != "cudnn":
@@ -50,13 +42,4 @@ def check(convop, library, problem, options, wanted):
         assert 0 < rows["depthwise"]["estimated_ms"] < 1, rows["depthwise"]
 
 
-def main():
-    if len(sys.argv) < 3:
-        print("the command convop is not built")
-        return 77
-    for rule in RULES:
-        check(sys.argv[1], sys.argv[2], *rule)
-    return 0
-
-
-sys.exit(main())
+run_checks(lambda: [check(*rule) for rule in RULES])

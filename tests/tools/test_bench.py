@@ -264,6 +264,19 @@ class Bench(Case):
         self.assertIs(json.loads(done.stdout)["ok"], False)
         self.assertIn("repeat: convop bench", done.stderr)
 
+    def test_gpu_that_is_not_here(self):
+        for library, words in (("none", 'the setting cuda_library is "none"'),
+                               ("/nowhere/libcuda.so", "/nowhere/libcuda.so: cannot open")):
+            done = convop("bench", "--device=cuda:1", SMALL[0], CONVOP_CUDA_LIBRARY=library)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertRegex(done.stderr, rf"\Aconvop: --device=cuda:1: {words}.*\n\Z")
+        for wrong, words in (("--device=gpu", "cuda:NUMBER"), ("--device=cuda:-1", "cuda:NUMBER"),
+                             ("--stages", "CPU alone"), ("--sweep=threads=1,2", "CPU's alone")):
+            self.assertIn(words, self.run_bad(2, "bench", "--device=cuda", wrong, SMALL[0]))
+        row, = self.bench("--device=cpu", "--mode=P", "--repeat=1", SMALL[0])
+        self.assertEqual(row["device"], "cpu")
+        self.assertGreater(row["gbytes"], 0)
+
     def test_problem_that_fits_no_memory(self):
         for descriptor in ("mb2000000000ic2000000000ih9oc1kh1", "mb2000000ic2000000ih9oc1kh1"):
             done = convop("bench", descriptor)

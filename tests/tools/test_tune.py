@@ -186,10 +186,11 @@ class Explain(Cache):
         self.assertNotEqual(case["chosen"], "depthwise")
 
     def test_a_gpu_that_is_not_here(self):
-        done = convop("explain", "--gpu=1", DENSE, CONVOP_CUDA_LIBRARY="none")
+        done = convop("explain", "--device=cuda:1", DENSE, CONVOP_CUDA_LIBRARY="none")
         self.assertEqual(done.returncode, 1)
         self.assertIn('cuda:1, which is not here: the setting cuda_library is "none"', done.stdout)
-        self.assertIn("want the number of a GPU", self.bad(2, "explain", "--gpu=x", DENSE))
+        for device in ("x", "cuda:x", "cuda:-1", "cuda:1x", "cuda:", "cuda1", "cuda:9999999999"):
+            self.assertIn("cuda:NUMBER", self.bad(2, "explain", f"--device={device}", DENSE))
 
     def test_text(self):
         text = self.ok("explain", "--dir=FWD_D,BWD_W", DENSE)

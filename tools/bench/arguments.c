@@ -1,10 +1,11 @@
 /* The command line of `convop bench`: problems with their options, and what counts for the whole
  * run. */
 #include <argp.h>
+#include <string.h>
 
 #include "tools/bench/bench.h"
 
-enum { KEY_SWEEP = 512, KEY_STAGES, KEY_JSON };
+enum { KEY_SWEEP = 512, KEY_STAGES, KEY_DEVICE, KEY_JSON };
 
 static const struct argp_option options[] = {
     {"sweep", KEY_SWEEP, "KEY=VALUES", 0,
@@ -12,6 +13,11 @@ static const struct argp_option options[] = {
      "g, threads), A..B, A..B:STEP or A,B,C; more than one sweep multiplies them",
      0},
     {"stages", KEY_STAGES, NULL, 0, "Say where the time of the fastest call went", 0},
+    {"device", KEY_DEVICE, "DEVICE", 0,
+     "Where the tensors are: cpu (default), cuda or cuda:NUMBER, a GPU; 1 and a sentence where it "
+     "is "
+     "not here",
+     0},
     {"json", KEY_JSON, NULL, 0, "Write one JSON object a line", 0},
     {0},
 };
@@ -32,6 +38,16 @@ static void sweep(struct argp_state *state, struct reader *r)
     }
 }
 
+/* What is known of the CPU alone. */
+static void check_device(struct argp_state *state, const struct reader *r)
+{
+    if (r->out->device.device_type != kDLCUDA) return;
+    if (r->out->stages) argp_error(state, "--stages: stages are timed on the CPU alone");
+    for (int i = 0; i < r->num_sweeps; i++)
+        if (strncmp(r->sweeps[i], "threads=", 8) == 0)
+            argp_error(state, "--sweep=%s: threads are the CPU's alone", r->sweeps[i]);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct reader *r = state->input;
@@ -44,8 +60,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         r->sweeps[r->num_sweeps++] = arg;
         return 0;
     case KEY_STAGES: r->out->stages = 1; return 0;
+    case KEY_DEVICE:
+        if (!find_device(arg, &r->out->device))
+            argp_error(state, "--device=%s: allowed are cpu, cuda, cuda:NUMBER", arg);
+        return 0;
     case KEY_JSON: r->out->json = 1; return 0;
-    case ARGP_KEY_END: sweep(state, r); return 0; /* the children have ended before */
+    case ARGP_KEY_END: /* the children have ended before */
+        check_device(state, r);
+        sweep(state, r);
+        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -68,18 +91,23 @@ void bench_parse(int argc, char **argv, struct bench_arguments *arguments)
             "      g32mb1ic32ih112oc32kh3sh2ph1n\"mbv1:dw2\"\n"
             "  convop bench --impl=all --dt=f64 --json mb1ic3iw100oc4kw5\n"
             "  convop bench --mode=P --batch=shapes_resnet_50 --match=kh3\n"
+            "  convop bench --mode=CP --device=cuda --impl=all --dt=f16 mb128ic64ih56oc64kh3ph1\n"
             "  convop bench --mode=P --sweep=stride=1..4 --stages mb1ic3ih227oc96kh11\n\n"
             "A check compares with plain loops, on small integers whose sums are exact: the result "
             "must be equal, of 16-bit types the exact sum rounded once; a row with an error bound "
             "of its own is held to that. MS is the fastest call. The limit is the larger of flops "
             "by the measured peak and bytes by the measured "
             "bandwidth. --stages adds up the time of all threads; what its clock costs is in it. "
+            "On a GPU a check copies the tensors there and back, MS is the fastest of many blocks "
+            "of "
+            "calls, timed by events, and the limit is a copy of as many bytes. "
             "Batch files' options that were left out are listed at the end; with --json, on "
             "stderr. "
             "Exit status: 1 if a check fails or no problem could run, 2 for wrong usage.",
     };
     problems_init(&arguments->problems);
     arguments->problems.takes_run = 1;
+    arguments->device = (DLDevice){kDLCPU, 0};
     struct reader r = {.out = arguments};
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &r);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/bench/bench.h"
+#include "tools/bench/gpu.h"
 #include "tools/cli.h"
 
 #define MAX_ROWS 64
@@ -63,8 +64,10 @@ static void check(struct bench *b, struct bench_case *c, struct result *r)
 {
     report_progress(&b->arguments, b->index, "checking");
     case_fill_exact(c);
-    convop_status status = case_prepare(c);
+    convop_status status = case_send(c);
+    if (status == CONVOP_OK) status = case_prepare(c);
     if (status == CONVOP_OK) status = case_run(c);
+    if (status == CONVOP_OK) status = case_fetch(c);
     if (status != CONVOP_OK)
         refused(r, status);
     else
@@ -75,7 +78,8 @@ static void measure(struct bench *b, struct bench_case *c, struct result *r)
 {
     report_progress(&b->arguments, b->index, "timing");
     case_fill_real(c);
-    convop_status status = case_prepare(c);
+    convop_status status = case_send(c);
+    if (status == CONVOP_OK) status = case_prepare(c);
     if (status == CONVOP_OK) status = case_time(c, b->arguments.stages, &r->times);
     if (status != CONVOP_OK) {
         r->times.ms = 0;
@@ -84,14 +88,15 @@ static void measure(struct bench *b, struct bench_case *c, struct result *r)
     }
     double flops = case_flops(c), ms = r->times.ms;
     r->gflops = ms > 0 ? flops / ms * 1e-6 : 0;
-    r->limit_ms = probe_limit_ms(c->type, r->threads, flops, case_bytes(c), ms);
+    r->limit_ms = case_is_on_gpu(c) ? copy_limit_ms(case_bytes(c))
+                                    : probe_limit_ms(c->type, r->threads, flops, case_bytes(c), ms);
 }
 
 static void run_row(struct bench *b, struct bench_case *c, const char *name, int choice)
 {
     struct result r = {.outcome = TIMED, .choice = choice};
     int threads = convop_context_num_threads(c->exec.context);
-    r.threads = threads > 0 ? threads : 1;
+    if (!case_is_on_gpu(c)) r.threads = threads > 0 ? threads : 1;
     snprintf(r.impl, sizeof r.impl, "%s", name);
     unsigned mode = c->problem->settings.mode;
     if (mode & MODE_CHECK) check(b, c, &r);
@@ -184,7 +189,7 @@ static int run_problem(struct bench *b)
     const struct settings *s = &p->settings;
     convop_context *context;
     if (use_settings(s, &context) != CONVOP_OK) return cli_fail("%s", convop_last_error());
-    struct bench_case c = {.problem = p};
+    struct bench_case c = {.problem = p, .device = b->arguments.device};
     convop_exec exec = CONVOP_EXEC_INIT;
     exec.context = context;
     c.exec = exec;
@@ -201,11 +206,19 @@ static int run_problem(struct bench *b)
     return ferror(stdout) ? CLI_FAILURE : CLI_OK;
 }
 
+/* A GPU that is asked for and not here ends the command. */
+static int open_device(DLDevice device)
+{
+    if (device.device_type != kDLCUDA || gpu_open(device.device_id) == CONVOP_OK) return CLI_OK;
+    return cli_fail("--device=cuda:%d: %s", device.device_id, convop_last_error());
+}
+
 int cli_bench(int argc, char **argv)
 {
     struct bench b = {.index = 0};
     bench_parse(argc, argv, &b.arguments);
     int status = cli_check_settings();
+    if (status == CLI_OK) status = open_device(b.arguments.device);
     if (status == CLI_OK) report_begin(&b.arguments);
     for (; status == CLI_OK && b.index < b.arguments.problems.count; b.index++)
         status = run_problem(&b);
@@ -213,6 +226,7 @@ int cli_bench(int argc, char **argv)
         report_end(&b.arguments, b.tally);
         if (b.tally[FAILED] || !(b.tally[PASSED] || b.tally[TIMED])) status = CLI_FAILURE;
     }
+    gpu_close();
     problems_free(&b.arguments.problems);
     return status;
 }

@@ -9,6 +9,7 @@
 struct bench_arguments {
     struct problem_list problems;
     int json, stages;
+    DLDevice device; /* where the tensors are: the CPU or a GPU */
 };
 
 /* Reads the command line. A wrong one ends the program with CLI_USAGE. */
@@ -41,12 +42,14 @@ struct tensor {
     int64_t shape[5], stride[5]; /* stride in elements, for `shape` */
     int ndim;
     int64_t elements;
-    size_t bytes;
-    unsigned char *block;
+    size_t bytes, block_bytes;
+    unsigned char *block; /* of the CPU; with the guards */
+    void *on_gpu;         /* the same block there, which is the one that view is of; or NULL */
 };
 
 struct bench_case {
     const struct problem *problem;
+    DLDevice device;
     enum direction direction;
     enum type type;
     enum tag tag;
@@ -101,6 +104,27 @@ struct times {
     convop_stage_time stages[CONVOP_STAGE_COUNT];
 };
 convop_status case_time(struct bench_case *c, int with_stages, struct times *times);
+
+/* ---- on a GPU (gpu.h is open) ---------------------------------------------------------------- */
+
+int case_is_on_gpu(const struct bench_case *c);
+
+/* The end of case_create: tensors on the GPU. */
+convop_status case_place(struct bench_case *c);
+void case_take_away(struct bench_case *c);
+
+/* All tensors, to the GPU and back. Where they are on the CPU, nothing. */
+convop_status case_send(struct bench_case *c);
+convop_status case_fetch(struct bench_case *c);
+
+/* How many calls a block has that is long enough for events, where one takes so long. */
+int calls_of_block(double ms);
+/* The time of a call, one of so many that are enqueued one after the other. */
+convop_status case_time_block(struct bench_case *c, int calls, double *ms);
+
+/* The time of a copy that moves so many bytes, half of them read and half written; 0: the GPU has
+ * no memory for it. */
+double copy_limit_ms(double bytes);
 
 /* ---- limits -------------------------------------------------------------------------------- */
 

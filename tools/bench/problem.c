@@ -1,4 +1,4 @@
-/* The tensors of a case, what fills them, and what it costs to compute them. */
+/* The tensors of a case, and what fills them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,21 +109,27 @@ static double longest_sum(const struct bench_case *c)
     return n;
 }
 
+/* On the CPU, whatever the library works on. */
+static void *elements(const struct tensor *t)
+{
+    return t->block + GUARD;
+}
+
 static void put(const struct bench_case *c, struct tensor *t, int64_t i, double value)
 {
     switch (c->type) {
-    case F64: ((double *)t->view.data)[i] = value; break;
-    case F32: ((float *)t->view.data)[i] = (float)value; break;
-    default: ((uint16_t *)t->view.data)[i] = half_bits(c->type, value);
+    case F64: ((double *)elements(t))[i] = value; break;
+    case F32: ((float *)elements(t))[i] = (float)value; break;
+    default: ((uint16_t *)elements(t))[i] = half_bits(c->type, value);
     }
 }
 
 double case_get(const struct bench_case *c, const struct tensor *t, int64_t i)
 {
     switch (c->type) {
-    case F64: return ((const double *)t->view.data)[i];
-    case F32: return (double)((const float *)t->view.data)[i];
-    default: return half_value(c->type, ((const uint16_t *)t->view.data)[i]);
+    case F64: return ((const double *)elements(t))[i];
+    case F32: return (double)((const float *)elements(t))[i];
+    default: return half_value(c->type, ((const uint16_t *)elements(t))[i]);
     }
 }
 
@@ -188,12 +194,12 @@ convop_status case_create(struct bench_case *c, char *why, size_t size)
     for (int i = 0; i < NUM_OPERANDS && fits; i++) {
         struct tensor *t = &c->tensor[i];
         if (is_absent(c, i)) continue;
-        size_t block = (t->bytes + GUARD - 1) / GUARD * GUARD + 2 * GUARD;
-        t->block = aligned_alloc(GUARD, block);
+        t->block_bytes = (t->bytes + GUARD - 1) / GUARD * GUARD + 2 * GUARD;
+        t->block = aligned_alloc(GUARD, t->block_bytes);
         fits = t->block != NULL;
         if (!fits) break;
-        memset(t->block, GUARD_BYTE, block);
-        t->view.data = t->block + GUARD;
+        memset(t->block, GUARD_BYTE, t->block_bytes);
+        t->view.data = elements(t);
     }
     if (!fits) {
         case_destroy(c);
@@ -203,42 +209,19 @@ convop_status case_create(struct bench_case *c, char *why, size_t size)
     query_make(&c->problem->descriptor, &c->problem->settings.post_ops, c->direction, c->type,
                c->tag, &c->query);
     choose_fill(c);
-    return CONVOP_OK;
+    convop_status status = case_is_on_gpu(c) ? case_place(c) : CONVOP_OK;
+    if (status == CONVOP_OK) return CONVOP_OK;
+    snprintf(why, size, "%s", convop_last_error());
+    case_destroy(c);
+    return status;
 }
 
 void case_destroy(struct bench_case *c)
 {
     convop_instance_destroy(&c->instance);
+    case_take_away(c);
     for (int i = 0; i < NUM_OPERANDS; i++) {
         free(c->tensor[i].block);
         c->tensor[i].block = NULL;
     }
-}
-
-/* ---- cost ---------------------------------------------------------------------------------- */
-
-double case_flops(const struct bench_case *c)
-{
-    const struct descriptor *p = &c->problem->descriptor;
-    double products = (double)p->mb * (double)p->oc * (double)(p->ic / p->g);
-    for (int i = 0; i < 3; i++) {
-        const struct axis *a = &p->axis[i];
-        double inside = 0; /* pairs of output and tap that meet the image; padding is free */
-        for (int64_t k = 0; k < a->k; k++) {
-            int64_t shift = k * (a->d + 1) - a->p; /* input is o * s + shift */
-            int64_t low = shift >= 0 ? 0 : (-shift + a->s - 1) / a->s;
-            int64_t high = a->i - 1 - shift < 0 ? -1 : (a->i - 1 - shift) / a->s;
-            if (high > a->o - 1) high = a->o - 1;
-            if (high >= low) inside += (double)(high - low + 1);
-        }
-        products *= inside;
-    }
-    return 2 * products;
-}
-
-double case_bytes(const struct bench_case *c)
-{
-    double bytes = 0;
-    for (int i = 0; i < NUM_OPERANDS; i++) bytes += (double)c->tensor[i].bytes;
-    return bytes;
 }

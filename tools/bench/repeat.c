@@ -25,6 +25,7 @@ void repeat_command(FILE *out, const struct bench_case *c, const struct result *
             : s->mode == MODE_TIME ? "P"
                                    : "CP",
             direction_name(c->direction), type_name(c->type), tag_name(c->tag));
+    if (case_is_on_gpu(c)) fprintf(out, " --device=cuda:%d", c->device.device_id);
     if (s->threads) fprintf(out, " --threads=%d", s->threads);
     if (post_ops_name(&s->post_ops)[0])
         fprintf(out, " --attr-post-ops=%s", post_ops_name(&s->post_ops));

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "tools/bench/bench.h"
+#include "tools/bench/gpu.h"
 
 static int problem_width = 7, index_width = 1, shown_progress;
 
@@ -45,6 +46,7 @@ void report_begin(const struct bench_arguments *a)
         report_label(&list->at[i], label, sizeof label);
         if ((int)strlen(label) > problem_width) problem_width = (int)strlen(label);
     }
+    if (a->device.device_type == kDLCUDA) printf("cuda:%d: %s\n", a->device.device_id, gpu_name());
     index_width = snprintf(NULL, 0, "%zu", list->count);
     printf("%*s  %-*s  %-6s %-4s %-4s  %-12s %10s %10s %9s %7s  CHECK\n", 2 * index_width + 1, "",
            problem_width, "PROBLEM", "DIR", "DT", "TAG", "ROW", "MS", "MEDIAN", "GFLOPS", "LIMIT");

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tools/bench/bench.h"
+#include "tools/bench/gpu.h"
 #include "tools/json.h"
 
 /* A number that was measured, or null. */
@@ -55,6 +56,15 @@ static void print_stages(const struct times *t)
     putchar(']');
 }
 
+/* What its driver calls it, too. */
+static void print_device(const struct bench_case *c)
+{
+    char text[32] = "cpu";
+    if (case_is_on_gpu(c)) snprintf(text, sizeof text, "cuda:%d", c->device.device_id);
+    text_member("device", text);
+    if (case_is_on_gpu(c)) text_member("device_name", gpu_name());
+}
+
 void report_json(const struct bench_arguments *a, const struct bench_case *c,
                  const struct result *r)
 {
@@ -70,6 +80,7 @@ void report_json(const struct bench_arguments *a, const struct bench_case *c,
     text_member("dir", direction_name(c->direction));
     text_member("dt", report_type(c));
     text_member("tag", report_tag(c));
+    print_device(c);
     measured("threads", r->threads);
     json_key("prepared", 0);
     fputs(p->settings.prepared ? "true" : "false", stdout);
@@ -81,6 +92,7 @@ void report_json(const struct bench_arguments *a, const struct bench_case *c,
     measured("ms", r->times.ms);
     measured("median_ms", r->times.median_ms);
     measured("gflops", r->gflops);
+    measured("gbytes", r->times.ms > 0 ? case_bytes(c) / r->times.ms * 1e-6 : 0);
     measured("limit_ms", r->limit_ms);
     if (a->stages && r->times.ms > 0) print_stages(&r->times);
     json_key("ok", 0);

@@ -1,5 +1,5 @@
-/* How long a call takes: warm, the fastest of many. The fastest is what the code can do; the median
- * tells more about the neighbours. */
+/* How long a call takes: warm, the fastest of many; on a GPU the fastest of many blocks of calls.
+ * The fastest is what the code can do; the median tells more about the neighbours. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -25,7 +25,7 @@ static void read_stages(convop_stage_time stages[CONVOP_STAGE_COUNT])
     }
 }
 
-/* One call; fills ms and stages. */
+/* One call on the CPU; fills ms and stages. */
 static convop_status time_call(struct bench_case *c, int with_stages, struct times *t)
 {
     convop_stage_time before[CONVOP_STAGE_COUNT];
@@ -40,6 +40,11 @@ static convop_status time_call(struct bench_case *c, int with_stages, struct tim
         t->stages[i].count -= before[i].count;
     }
     return status;
+}
+
+static convop_status time_sample(struct bench_case *c, int with_stages, int calls, struct times *t)
+{
+    return case_is_on_gpu(c) ? case_time_block(c, calls, &t->ms) : time_call(c, with_stages, t);
 }
 
 static int by_value(const void *a, const void *b)
@@ -60,12 +65,16 @@ convop_status case_time(struct bench_case *c, int with_stages, struct times *tim
     const struct settings *s = &c->problem->settings;
     struct times best = {.ms = 0}, one = {.ms = 0};
     convop_status status = CONVOP_OK;
-    int done = 0;
+    int done = 0, calls = 1; /* of a sample */
     if (with_stages) convop_stages_collect(1);
     for (int i = 0; i < WARM_UP && status == CONVOP_OK; i++) status = case_run(c);
+    if (case_is_on_gpu(c) && status == CONVOP_OK) {
+        status = case_time_block(c, WARM_UP, &one.ms);
+        calls = calls_of_block(one.ms);
+    }
     double begin = now_ms();
     while (status == CONVOP_OK && !is_done(s, done, now_ms() - begin)) {
-        status = time_call(c, with_stages, &one);
+        status = time_sample(c, with_stages, calls, &one);
         if (done == 0 || one.ms < best.ms) best = one;
         if (done < MOST_SAMPLES) samples[done] = one.ms;
         done++;

@@ -1,6 +1,9 @@
-/* Names of directions, types and layouts. */
+/* Names of directions, types, layouts and devices. */
 #include "tools/problems/kinds.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -64,6 +67,23 @@ int find_tag(const char *name)
     for (int i = 0; i < NUM_TAGS; i++)
         if (is_among(name, tag_names[i])) return i;
     return -1;
+}
+
+int find_device(const char *name, DLDevice *device)
+{
+    if (strcasecmp(name, "cpu") == 0) {
+        *device = (DLDevice){kDLCPU, 0};
+        return 1;
+    }
+    if (strncasecmp(name, "cuda", 4) != 0) return 0;
+    *device = (DLDevice){kDLCUDA, 0};
+    if (!name[4]) return 1;
+    if (name[4] != ':' || name[5] < '0' || name[5] > '9') return 0;
+    char *end;
+    errno = 0;
+    const long number = strtol(name + 5, &end, 10);
+    device->device_id = (int)number;
+    return !*end && !errno && number <= INT_MAX;
 }
 
 convop_conv_direction library_direction(enum direction direction)

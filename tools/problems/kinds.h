@@ -19,6 +19,9 @@ int find_direction(const char *name);
 int find_type(const char *name);
 int find_tag(const char *name);
 
+/* cpu, cuda or cuda:NUMBER. 1, or 0: neither. */
+int find_device(const char *name, DLDevice *device);
+
 /* Of FWD_B and the like, which the library does not tell apart but for the bias. */
 convop_conv_direction library_direction(enum direction direction);
 int direction_has_bias(enum direction direction);

@@ -10,12 +10,12 @@
 #include "tools/json.h"
 #include "tools/tune/cases.h"
 
-enum { KEY_MEASURE = 512, KEY_JSON, KEY_GPU, KEY_DEPTHWISE_OFF, KEY_CUDNN_OFF };
+enum { KEY_MEASURE = 512, KEY_JSON, KEY_DEVICE, KEY_DEPTHWISE_OFF, KEY_CUDNN_OFF };
 
 static const struct argp_option options[] = {
     {"measure", KEY_MEASURE, NULL, 0, "Measure the rows as well; the cache is left as it is", 0},
-    {"gpu", KEY_GPU, "NUMBER", OPTION_ARG_OPTIONAL, "For tensors on that GPU, 0 without a number",
-     0},
+    {"device", KEY_DEVICE, "DEVICE", 0,
+     "For tensors there: cpu (default), cuda or cuda:NUMBER, a GPU", 0},
     {"depthwise-conv-off", KEY_DEPTHWISE_OFF, NULL, 0, "With the parameter depthwise_conv_off", 0},
     {"cudnn-off", KEY_CUDNN_OFF, NULL, 0, "With the parameter cudnn_off", 0},
     {"json", KEY_JSON, NULL, 0, "Write one JSON object a line", 0},
@@ -32,17 +32,15 @@ struct explaining {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct explaining *e = state->input;
-    char *end = NULL;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &e->problems; return 0;
     case KEY_MEASURE: e->measure = 1; return 0;
     case KEY_JSON: e->json = 1; return 0;
     case KEY_DEPTHWISE_OFF: e->depthwise_off = 1; return 0;
     case KEY_CUDNN_OFF: e->cudnn_off = 1; return 0;
-    case KEY_GPU:
-        e->device = (DLDevice){kDLCUDA, arg ? (int)strtol(arg, &end, 10) : 0};
-        if (arg && (end == arg || *end || e->device.device_id < 0))
-            argp_error(state, "--gpu=%s: want the number of a GPU", arg);
+    case KEY_DEVICE:
+        if (!find_device(arg, &e->device))
+            argp_error(state, "--device=%s: allowed are cpu, cuda, cuda:NUMBER", arg);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -60,7 +58,7 @@ static const struct argp argp = {
            "Examples:\n"
            "  convop explain g32mb1ic32ih112oc32kh3ph1\n"
            "  convop explain --measure --dir=FWD_D,BWD_D,BWD_W mb1ic64ih56oc64kh3ph1\n"
-           "  convop explain --gpu --cudnn-off --dt=f16 g32mb1ic32ih112oc32kh3ph1\n"
+           "  convop explain --device=cuda --cudnn-off --dt=f16 g32mb1ic32ih112oc32kh3ph1\n"
            "  CONVOP_ISA=avx2 convop explain --json --dt=f64 mb1ic3ih224oc32kh3sh2ph1\n\n"
            "Exit status: 1 if a problem is refused or no row computes it, 2 for wrong usage.",
 };
