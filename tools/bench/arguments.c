@@ -14,10 +14,7 @@ static const struct argp_option options[] = {
      0},
     {"stages", KEY_STAGES, NULL, 0, "Say where the time of the fastest call went", 0},
     {"device", KEY_DEVICE, "DEVICE", 0,
-     "Where the tensors are: cpu (default), cuda or cuda:NUMBER, a GPU; 1 and a sentence where it "
-     "is "
-     "not here",
-     0},
+     "Where the tensors are: cpu (default), or a GPU: cuda, cuda:NUMBER", 0},
     {"json", KEY_JSON, NULL, 0, "Write one JSON object a line", 0},
     {0},
 };
@@ -91,7 +88,8 @@ void bench_parse(int argc, char **argv, struct bench_arguments *arguments)
             "      g32mb1ic32ih112oc32kh3sh2ph1n\"mbv1:dw2\"\n"
             "  convop bench --impl=all --dt=f64 --json mb1ic3iw100oc4kw5\n"
             "  convop bench --mode=P --batch=shapes_resnet_50 --match=kh3\n"
-            "  convop bench --mode=CP --device=cuda --impl=all --dt=f16 mb128ic64ih56oc64kh3ph1\n"
+            "  convop bench --mode=CP --device=cuda --dt=f16 \\\n"
+            "      mb128ic64ih56oc64kh3ph1\n"
             "  convop bench --mode=P --sweep=stride=1..4 --stages mb1ic3ih227oc96kh11\n\n"
             "A check compares with plain loops, on small integers whose sums are exact: the result "
             "must be equal, of 16-bit types the exact sum rounded once; a row with an error bound "
@@ -103,7 +101,8 @@ void bench_parse(int argc, char **argv, struct bench_arguments *arguments)
             "calls, timed by events, and the limit is a copy of as many bytes. "
             "Batch files' options that were left out are listed at the end; with --json, on "
             "stderr. "
-            "Exit status: 1 if a check fails or no problem could run, 2 for wrong usage.",
+            "Exit status: 1 if a check fails, no problem could run or the GPU is not here, 2 for "
+            "wrong usage.",
     };
     problems_init(&arguments->problems);
     arguments->problems.takes_run = 1;
