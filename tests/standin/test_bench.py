@@ -53,7 +53,7 @@ def times_are_those_of_events():
     assert 1 <= ms <= 1.05, row
     for key, wanted in (("median_ms", ms), ("limit_ms", 0.01),
                         ("gflops", 2 * 8 * 25 * 4 * 9 / ms / 1e6),
-                        ("gbytes", 4 * (4 * 49 + 8 * 4 * 9 + 8 * 25) / ms / 1e6)):
+                        ("gb_per_s", 4 * (4 * 49 + 8 * 4 * 9 + 8 * 25) / ms / 1e6)):
         assert abs(row[key] - wanted) < 1e-3 * wanted, (key, wanted, row)
     text = convop("bench", "--device=cuda", "--mode=P", "--repeat=1", DENSE).stdout.splitlines()
     assert text[0] == "cuda:0: NVIDIA H200", text

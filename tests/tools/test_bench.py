@@ -275,7 +275,7 @@ class Bench(Case):
             self.assertIn(words, self.run_bad(2, "bench", "--device=cuda", wrong, SMALL[0]))
         row, = self.bench("--device=cpu", "--mode=P", "--repeat=1", SMALL[0])
         self.assertEqual(row["device"], "cpu")
-        self.assertGreater(row["gbytes"], 0)
+        self.assertGreater(row["gb_per_s"], 0)
 
     def test_problem_that_fits_no_memory(self):
         for descriptor in ("mb2000000000ic2000000000ih9oc1kh1", "mb2000000ic2000000ih9oc1kh1"):

@@ -92,7 +92,7 @@ void report_json(const struct bench_arguments *a, const struct bench_case *c,
     measured("ms", r->times.ms);
     measured("median_ms", r->times.median_ms);
     measured("gflops", r->gflops);
-    measured("gbytes", r->times.ms > 0 ? case_bytes(c) / r->times.ms * 1e-6 : 0);
+    measured("gb_per_s", r->times.ms > 0 ? case_bytes(c) / r->times.ms * 1e-6 : 0);
     measured("limit_ms", r->limit_ms);
     if (a->stages && r->times.ms > 0) print_stages(&r->times);
     json_key("ok", 0);
