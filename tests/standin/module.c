@@ -1,5 +1,7 @@
 /* Modules and launches. The image only has to be one; its kernels are those that the test gave,
  * which run on the host. */
+#include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/standin/state.h"
@@ -28,6 +30,16 @@ void standin_launches_take(double (*ms)(const char *kernel, unsigned threads))
 void standin_set_kernels(const struct standin_kernels *given)
 {
     kernels = given;
+}
+
+/* For a program that cannot call this: those of the library that STANDIN_KERNELS names. */
+__attribute__((constructor)) static void take_kernels(void)
+{
+    const char *name = getenv("STANDIN_KERNELS");
+    if (!name) return;
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    kernels = library ? dlsym(library, "standin_kernels") : NULL;
+    if (!kernels) standin_misuse("STANDIN_KERNELS", "%s", dlerror());
 }
 
 /* A fatbin, what nvcc wraps one in, or an ELF file. */

@@ -1,13 +1,6 @@
 /* Convolutions in the stand-in's memory. */
 #include "tests/standin/on_gpu.h"
 
-static struct box *box_of(struct conv_case *c, int which)
-{
-    struct box *const all[PLACED] = {&c->src,      &c->weights,  &c->bias,         &c->dst,
-                                     &c->diff_dst, &c->diff_src, &c->diff_weights, &c->diff_bias};
-    return all[which];
-}
-
 static char *first_element(struct box *b)
 {
     return (char *)b->tensor.data + b->tensor.byte_offset;
@@ -18,7 +11,7 @@ void on_gpu_put(struct on_gpu *g, const struct test_gpu *gpu, struct conv_case *
     g->gpu = gpu;
     g->placed.c = c;
     for (int i = 0; i < PLACED; i++) {
-        struct box *b = box_of(c, i);
+        struct box *b = placed_box(c, i);
         const size_t bytes = placed_bytes(c, i);
         MUST(gpu->driver->mem_alloc(&g->memory[i], bytes ? bytes : 1));
         gpu->standin->write(g->memory[i], first_element(b), bytes);
@@ -34,7 +27,7 @@ void on_gpu_take_back(struct on_gpu *g)
 {
     for (int i = 0; i < PLACED; i++)
         if (i == P_DST || i >= P_DIFF_SRC)
-            g->gpu->standin->read(first_element(box_of(g->placed.c, i)), g->memory[i],
+            g->gpu->standin->read(first_element(placed_box(g->placed.c, i)), g->memory[i],
                                   placed_bytes(g->placed.c, i));
 }
 
@@ -43,19 +36,12 @@ void on_gpu_free(struct on_gpu *g)
     for (int i = 0; i < PLACED; i++) MUST(g->gpu->driver->mem_free(g->memory[i]));
 }
 
-int on_gpu_is_asked(const struct conv_case *c, int output)
-{
-    if (output == 0) return c->request != CONVOP_REQ_NULL;
-    if (output == 3 && c->params.no_bias) return 0;
-    return c->requests[output - 1] != CONVOP_REQ_NULL;
-}
-
 int on_gpu_is_right(struct on_gpu *g, const struct conv_expected *e)
 {
     int good = 1;
     on_gpu_take_back(g);
     for (int i = 0; i < 4; i++) {
-        if (on_gpu_is_asked(g->placed.c, i) && !conv_case_matches(g->placed.c, e, i)) good = 0;
+        if (placed_is_asked(g->placed.c, i) && !conv_case_matches(g->placed.c, e, i)) good = 0;
         if (!box_canaries_whole(conv_case_output(g->placed.c, i))) good = 0;
     }
     return good;

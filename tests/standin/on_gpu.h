@@ -17,9 +17,6 @@ void on_gpu_put(struct on_gpu *g, const struct test_gpu *gpu, struct conv_case *
 void on_gpu_take_back(struct on_gpu *g);
 void on_gpu_free(struct on_gpu *g);
 
-/* 1 if an output is asked for by the case's requests. */
-int on_gpu_is_asked(const struct conv_case *c, int output);
-
 /* Takes the outputs back: 1 if all that are asked for are as expected. */
 int on_gpu_is_right(struct on_gpu *g, const struct conv_expected *e);
 

@@ -14,6 +14,10 @@
  * Any n-th call can be made to fail. STANDIN_SPOILS in the environment makes the first element of
  * what a plan computes wrong.
  *
+ * A program that knows nothing of it gets it by the settings, with STANDIN_OF_A_PROGRAM; what a
+ * test says by calls are then STANDIN_PLANS_HERE and STANDIN_KERNELS, the path of a library with a
+ * struct standin_kernels of that name.
+ *
  * A test opens it with standin_open() of open.h, never by linking: its symbols must not take the
  * place of those that the real cuDNN calls. */
 #ifndef TEST_STANDIN_H

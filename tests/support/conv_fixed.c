@@ -40,6 +40,23 @@ void conv_case_fixed(struct conv_case *c, const struct conv_size *size, int bias
     conv_case_create_tensors(c, &r, 0);
 }
 
+struct conv_size conv_grid_depthwise(int i)
+{
+    static const int64_t channels[] = {1, 4, 16, 32, 64};
+    const int k = i / 5, n = i % 5;
+    return (struct conv_size){.axes = 1 + (k & 1),
+                              .channels_last = (k + n) % 2,
+                              .type = BOX_F32,
+                              .mb = 2,
+                              .ic = channels[n],
+                              .oc = channels[n],
+                              .g = channels[n],
+                              .k = k & 2 ? 5 : 3,
+                              .s = k & 4 ? 2 : 1,
+                              .p = k & 8 ? 1 : 0,
+                              .i = k & 16 ? 32 : 7};
+}
+
 convop_status conv_case_forward(struct conv_case *c, const convop_exec *exec)
 {
     return conv_forward(&c->params, &c->src.tensor, &c->weights.tensor,

@@ -14,6 +14,11 @@ struct conv_size {
 /* Small integers, dense tensors, every request WRITE, no bias unless `bias`. */
 void conv_case_fixed(struct conv_case *c, const struct conv_size *size, int bias, uint64_t seed);
 
+/* 160 depthwise sizes by number: 1 and 2 axes, 5 numbers of channels, kernel, stride, pad and image
+ * of two sizes each; float32. */
+#define CONV_GRID_DEPTHWISE 160
+struct conv_size conv_grid_depthwise(int i);
+
 /* The case's calls; the bias is NULL where there is none, and so is what is not asked for. */
 convop_status conv_case_forward(struct conv_case *c, const convop_exec *exec);
 convop_status conv_case_backward(struct conv_case *c, const convop_exec *exec);

@@ -5,7 +5,7 @@
 
 #define BOX_MARGIN 64 /* in front of every box */
 
-static struct box *box_of(struct conv_case *c, int which)
+struct box *placed_box(struct conv_case *c, int which)
 {
     struct box *all[PLACED] = {&c->src,      &c->weights,  &c->bias,         &c->dst,
                                &c->diff_dst, &c->diff_src, &c->diff_weights, &c->diff_bias};
@@ -19,7 +19,7 @@ static unsigned char *first_element(struct box *b)
 
 size_t placed_bytes(struct conv_case *c, int which)
 {
-    const struct box *b = box_of(c, which);
+    const struct box *b = placed_box(c, which);
     int64_t last = 0;
     for (int d = 0; d < b->tensor.ndim; d++) {
         if (b->shape[d] == 0) return 0;
@@ -30,7 +30,7 @@ size_t placed_bytes(struct conv_case *c, int which)
 
 void placed_put(struct placed *p, int which, void *memory)
 {
-    struct box *b = box_of(p->c, which);
+    struct box *b = placed_box(p->c, which);
     p->at[which] = b->tensor;
     p->at[which].data = memory;
     p->at[which].byte_offset = 0;
@@ -41,7 +41,7 @@ void placed_take_back(struct placed *p)
 {
     for (int i = 0; i < PLACED; i++) {
         if (i != P_DST && i < P_DIFF_SRC) continue;
-        memcpy(first_element(box_of(p->c, i)), p->at[i].data, placed_bytes(p->c, i));
+        memcpy(first_element(placed_box(p->c, i)), p->at[i].data, placed_bytes(p->c, i));
     }
 }
 
@@ -63,6 +63,13 @@ convop_status placed_backward(struct placed *p, const convop_exec *exec)
 {
     return conv_backward(&p->c->params, &p->at[P_DIFF_DST], &p->at[P_SRC], &p->at[P_WEIGHTS],
                          asked(p, 0), asked(p, 1), asked(p, 2), p->c->requests, exec);
+}
+
+int placed_is_asked(const struct conv_case *c, int output)
+{
+    if (output == 0) return c->request != CONVOP_REQ_NULL;
+    if (output == 3 && c->params.no_bias) return 0;
+    return c->requests[output - 1] != CONVOP_REQ_NULL;
 }
 
 int placed_output(convop_conv_direction direction)

@@ -22,6 +22,9 @@ struct placed {
     DLTensor at[PLACED];
 };
 
+/* The case's own. */
+struct box *placed_box(struct conv_case *c, int which);
+
 /* Bytes from the first element of a tensor to behind its last one. */
 size_t placed_bytes(struct conv_case *c, int which);
 
@@ -34,6 +37,9 @@ void placed_take_back(struct placed *p);
 /* The calls. A backward one computes the directions that the case's requests ask for. */
 convop_status placed_forward(struct placed *p, const convop_exec *exec);
 convop_status placed_backward(struct placed *p, const convop_exec *exec);
+
+/* 1 if an output is asked for by the case's requests. */
+int placed_is_asked(const struct conv_case *c, int output);
 
 /* What a direction writes: an output number of conv_case_output, and a tensor of above. */
 int placed_output(convop_conv_direction direction);
