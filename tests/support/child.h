@@ -8,6 +8,20 @@
 
 #define TEST_CHILD_SECONDS 60
 
+/* 1 with the thread sanitizer (gcc 12, clang 14). In a child that was forked beside other threads
+ * the locks of its malloc stay taken, and its pthread_once waits for a thread that was in it.
+ * glibc's own free the former and begin the latter anew. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TEST_THREAD_SANITIZER 1
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define TEST_THREAD_SANITIZER 1
+#endif
+#ifndef TEST_THREAD_SANITIZER
+#define TEST_THREAD_SANITIZER 0
+#endif
+
 /* 0 where a child that was forked beside other threads must not make threads itself. Sanitizers
  * (gcc 12, clang 14) do not survive that: their own locks stay taken, or they take the child's
  * threads for those of the parent. */

@@ -14,19 +14,9 @@
 #include <unistd.h>
 
 #include "src/common/alloc.h"
+#include "tests/support/child.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
-
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define THREAD_SANITIZER 1
-#endif
-#elif defined(__SANITIZE_THREAD__)
-#define THREAD_SANITIZER 1
-#endif
-#ifndef THREAD_SANITIZER
-#define THREAD_SANITIZER 0
-#endif
 
 static size_t used(void)
 {
@@ -253,17 +243,17 @@ static void *churn_until_stopped(void *arg)
     return NULL;
 }
 
-/* The thread sanitizer's malloc has locks of its own that a child may find taken for ever. There
- * the threads first fill the pool, and then take all they need from it. */
+/* With the thread sanitizer the threads first fill the pool, and then take all they need from it,
+ * not from malloc. */
 static void a_forked_child_can_allocate(void **state)
 {
     (void)state;
     pthread_t threads[2];
-    trims = !THREAD_SANITIZER;
+    trims = !TEST_THREAD_SANITIZER;
     for (uintptr_t i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, churn_until_stopped, (void *)(i + 1)),
                          0);
-    while (THREAD_SANITIZER && atomic_load(&passes) < 4) sched_yield();
+    while (TEST_THREAD_SANITIZER && atomic_load(&passes) < 4) sched_yield();
     int failed = 0;
     for (int i = 0; i < 50 && !failed; i++) {
         pid_t child = fork();
