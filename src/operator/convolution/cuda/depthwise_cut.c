@@ -35,34 +35,29 @@ static const struct aims {
 #define ENOUGH_BLOCKS 1024
 #define SUMS_SHARE    20
 
-/* What a unit is (kernels/march.cuh): outputs of it in h and in w, inputs from unit to unit of
- * them, and inputs that one reads. */
-struct units {
-    int64_t h, w; /* units of a plane */
-    int64_t step_h, step_w, reach_h, reach_w;
-    int64_t in_h, in_w;
-};
-
-static struct units units_of(const convop_conv_problem *p)
+struct cvp_dw_units cvp_dw_units_of(const convop_conv_problem *p)
 {
     const int back = p->direction == CONVOP_BWD_D, pairs = back && p->sw == 2;
-    const int64_t out_h = back ? p->ih : p->oh, out_w = back ? p->iw : p->ow,
-                  outputs = pairs ? 2 : 1;
-    int64_t side_by_side = 1;
+    struct cvp_dw_units u = {.outputs = pairs ? 2 : 1,
+                             .side_by_side = 1,
+                             .step = pairs ? 1 : p->sw,
+                             .reach = pairs ? p->kw / 2 + 1 : p->kw,
+                             .in_h = back ? p->oh : p->ih,
+                             .in_w = back ? p->ow : p->iw,
+                             .out_h = back ? p->ih : p->oh,
+                             .out_w = back ? p->iw : p->ow};
+    /* With pairs, the first input of a unit is the window's, see kernels/march.cuh. */
+    const int64_t pairs_first = -((p->kw - 1 - p->kw / 2) / 2);
+    u.first_h = pairs ? pairs_first : back ? p->ph - (p->kh - 1) : -p->ph;
+    u.first_w = pairs ? pairs_first : back ? p->pw - (p->kw - 1) : -p->pw;
     if (p->direction != CONVOP_BWD_W && !pairs) {
         if (p->channels_last)
-            side_by_side = p->kw == 3 && p->sw == 1 ? 2 : 1;
+            u.side_by_side = p->kw == 3 && p->sw == 1 ? 2 : 1;
         else
-            side_by_side = p->dtype.bits == 16 ? 2 : 1;
+            u.side_by_side = p->dtype.bits == 16 ? 2 : 1;
     }
-    struct units u = {.h = cvp_ceil_div(out_h, outputs),
-                      .w = cvp_ceil_div(out_w, outputs * side_by_side),
-                      .step_h = pairs ? 1 : p->sh,
-                      .reach_h = pairs ? p->kh / 2 + 1 : p->kh,
-                      .in_h = back ? p->oh : p->ih,
-                      .in_w = back ? p->ow : p->iw};
-    u.step_w = u.step_h * side_by_side;
-    u.reach_w = u.reach_h + (side_by_side - 1) * u.step_h;
+    u.h = cvp_ceil_div(u.out_h, u.outputs);
+    u.w = cvp_ceil_div(u.out_w, u.outputs * u.side_by_side);
     return u;
 }
 
@@ -84,28 +79,30 @@ static unsigned threads_for(int64_t items, int64_t most)
 
 /* Bytes of a tile: rows of so many units of input, and what a run begins past an aligned address.
  */
-static int64_t row_bytes(const convop_conv_problem *p, const struct units *u, int64_t columns)
+static int64_t row_bytes(const convop_conv_problem *p, const struct cvp_dw_units *u,
+                         int64_t columns)
 {
     const int64_t size = (int64_t)cvp_conv_element_size(p);
     if (columns >= u->w) return u->in_w * size;
-    return ((columns - 1) * u->step_w + u->reach_w) * size + 32;
+    return ((columns * u->side_by_side - 1) * u->step + u->reach) * size + 32;
 }
 
-static int64_t in_rows(const struct units *u, int64_t rows)
+static int64_t in_rows(const struct cvp_dw_units *u, int64_t rows)
 {
-    return cvp_min_i64((rows - 1) * u->step_h + u->reach_h, u->in_h);
+    return cvp_min_i64((rows - 1) * u->step + u->reach, u->in_h);
 }
 
 /* Rows of a tile, at most, of which `bytes` hold the input and `more` bytes for each row. */
-static int64_t rows_within(const struct units *u, int64_t row, int64_t more, int64_t bytes)
+static int64_t rows_within(const struct cvp_dw_units *u, int64_t row, int64_t more, int64_t bytes)
 {
-    const int64_t most = (bytes - (u->reach_h - u->step_h) * row) / (u->step_h * row + more);
+    const int64_t most = (bytes - (u->reach - u->step) * row) / (u->step * row + more);
     return u->in_h * row + u->h * more <= bytes ? u->h : most;
 }
 
 /* The cut of a plane in NC*: whole rows where some fit, else columns too. */
-static void cut_first(const convop_conv_problem *p, const struct aims *aims, const struct units *u,
-                      int64_t gradient, int64_t most_columns, struct cvp_dw_cut *c)
+static void cut_first(const convop_conv_problem *p, const struct aims *aims,
+                      const struct cvp_dw_units *u, int64_t gradient, int64_t most_columns,
+                      struct cvp_dw_cut *c)
 {
     const int64_t size = (int64_t)cvp_conv_element_size(p) * gradient;
     int64_t columns = u->w <= most_columns ? u->w : TILE_COLUMNS;
@@ -125,7 +122,7 @@ static void cut_first(const convop_conv_problem *p, const struct aims *aims, con
 }
 
 /* Several planes are copied whole. */
-static int64_t tile_bytes(const convop_conv_problem *p, const struct units *u,
+static int64_t tile_bytes(const convop_conv_problem *p, const struct cvp_dw_units *u,
                           const struct cvp_dw_cut *c)
 {
     const int64_t rows = c->planes > 1 ? u->in_h : in_rows(u, c->rows);
@@ -134,8 +131,8 @@ static int64_t tile_bytes(const convop_conv_problem *p, const struct units *u,
 
 /* Planes of a block, where a plane is one tile of so many threads and of its own and more bytes. */
 static int32_t planes_within(const convop_conv_problem *p, const struct aims *aims,
-                             const struct units *u, int64_t planes, int64_t items, int64_t more,
-                             const struct cvp_dw_cut *c)
+                             const struct cvp_dw_units *u, int64_t planes, int64_t items,
+                             int64_t more, const struct cvp_dw_cut *c)
 {
     if (c->row_tiles * c->column_tiles > 1) return 1;
     const int64_t bytes = u->in_h * row_bytes(p, u, c->columns) + more;
@@ -145,8 +142,8 @@ static int32_t planes_within(const convop_conv_problem *p, const struct aims *ai
 
 /* The cut in N*C. Lanes lie along as many channels as are a line of the cache, then along columns,
  * then along groups of rows. */
-static void cut_last(const convop_conv_problem *p, const struct aims *aims, const struct units *u,
-                     struct cvp_dw_cut *c)
+static void cut_last(const convop_conv_problem *p, const struct aims *aims,
+                     const struct cvp_dw_units *u, struct cvp_dw_cut *c)
 {
     const int64_t vectors = p->ic / cvp_dw_last_channels(p);
     const int64_t vector = cvp_dw_last_channels(p) * (int64_t)cvp_conv_element_size(p);
@@ -171,7 +168,7 @@ static void cut_last(const convop_conv_problem *p, const struct aims *aims, cons
 
 static struct cvp_dw_cut data_cut(const convop_conv_problem *p, const struct aims *aims)
 {
-    const struct units u = units_of(p);
+    const struct cvp_dw_units u = cvp_dw_units_of(p);
     const int64_t planes = p->mb * p->ic;
     struct cvp_dw_cut c = {.planes = 1};
     int64_t march = aims->march;
@@ -204,7 +201,7 @@ static void cut_parts(const convop_conv_problem *p, int64_t channel_blocks, stru
 
 static struct cvp_dw_cut filter_cut(const convop_conv_problem *p, const struct aims *aims)
 {
-    const struct units u = units_of(p);
+    const struct cvp_dw_units u = cvp_dw_units_of(p);
     struct cvp_dw_cut c = {.planes = 1};
     int64_t channels = p->ic;
     if (!p->channels_last) {

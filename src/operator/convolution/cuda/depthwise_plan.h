@@ -22,6 +22,18 @@ static inline int cvp_dw_last_channels(const convop_conv_problem *p)
     return p->kw == 3 ? 4 : 2;
 }
 
+/* What the kernels compute at a time, a unit (kernels/march.cuh): `outputs` of it in h and in w,
+ * and of those `side_by_side` in w; unit n of an axis reads `reach` inputs from first + n * step
+ * on. */
+struct cvp_dw_units {
+    int outputs, side_by_side;
+    int64_t h, w; /* units of a plane, side by side ones counted as one */
+    int64_t step, reach, first_h, first_w;
+    int64_t in_h, in_w, out_h, out_w;
+};
+
+struct cvp_dw_units cvp_dw_units_of(const convop_conv_problem *p);
+
 /* The cut of a plane (see struct cvp_dw_args), and for the filter gradient of the tiles into parts.
  */
 struct cvp_dw_cut {

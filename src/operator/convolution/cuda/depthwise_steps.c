@@ -21,12 +21,9 @@ static enum cvp_cuda_kernel kernel_of(const convop_conv_problem *p)
 void cvp_dw_data_step(const convop_conv_problem *p, int tile, const struct cvp_cuda_operands *t,
                       struct cvp_cuda_step *s)
 {
-    const int back = p->direction == CONVOP_BWD_D, pairs = back && p->sw == 2;
+    const int back = p->direction == CONVOP_BWD_D;
+    const struct cvp_dw_units u = cvp_dw_units_of(p);
     const struct cvp_dw_cut c = cvp_dw_cut_of(p, tile);
-    /* With pairs, the first input of a unit is the window's, see kernels/march.cuh. */
-    const int64_t pairs_first = -((p->kw - 1 - p->kw / 2) / 2);
-    const int64_t first_h = pairs ? pairs_first : back ? p->ph - (p->kh - 1) : -p->ph;
-    const int64_t first_w = pairs ? pairs_first : back ? p->pw - (p->kw - 1) : -p->pw;
     const int64_t vectors = p->channels_last ? p->ic / cvp_dw_last_channels(p) : 0;
     const int64_t blocks = p->channels_last ? p->mb * cvp_ceil_div(vectors, c.planes)
                                             : cvp_ceil_div(p->mb * p->ic, c.planes);
@@ -40,13 +37,13 @@ void cvp_dw_data_step(const convop_conv_problem *p, int tile, const struct cvp_c
                                             .finish = cvp_cuda_finish_of(p, t),
                                             .planes = (int32_t)(p->mb * p->ic),
                                             .channels = (int32_t)p->ic,
-                                            .in_h = (int32_t)(back ? p->oh : p->ih),
-                                            .in_w = (int32_t)(back ? p->ow : p->iw),
-                                            .out_h = (int32_t)(back ? p->ih : p->oh),
-                                            .out_w = (int32_t)(back ? p->iw : p->ow),
-                                            .first_h = (int32_t)first_h,
-                                            .first_w = (int32_t)first_w,
-                                            .flip = back && !pairs,
+                                            .in_h = (int32_t)u.in_h,
+                                            .in_w = (int32_t)u.in_w,
+                                            .out_h = (int32_t)u.out_h,
+                                            .out_w = (int32_t)u.out_w,
+                                            .first_h = (int32_t)u.first_h,
+                                            .first_w = (int32_t)u.first_w,
+                                            .flip = back && u.outputs == 1,
                                             .block_planes = c.planes,
                                             .block_rows = c.rows,
                                             .thread_rows = c.thread_rows,
