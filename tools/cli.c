@@ -1,4 +1,4 @@
-/* Error sentences, the check of the settings, and the care for stdout. */
+/* Error sentences, checks of the settings and of the tuning cache, and the care for stdout. */
 #include "tools/cli.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "convop/settings.h"
+#include "convop/tune.h"
 
 int cli_fail(const char *format, ...)
 {
@@ -31,6 +32,13 @@ int cli_check_settings(void)
         if (s.status != CONVOP_OK)
             return cli_fail("%s is \"%s\"; allowed: %s", s.environment, s.value, s.values);
     return CLI_OK;
+}
+
+int cli_check_kept(void)
+{
+    char why[512];
+    convop_tune_path(NULL, 0, why, sizeof why);
+    return why[0] ? cli_fail("not kept, the tuning cache cannot be written: %s", why) : CLI_OK;
 }
 
 static void close_stdout(void)

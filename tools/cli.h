@@ -26,6 +26,10 @@ int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* CLI_OK, or CLI_FAILURE after a sentence on the first setting whose value does not parse. */
 int cli_check_settings(void);
 
+/* CLI_OK, or CLI_FAILURE after a sentence where the tuning cache can be written to no more: the
+ * disk may be full by now, and the library goes on with its memory, which ends with the command. */
+int cli_check_kept(void);
+
 /* From now on a failed write to stdout ends the program with CLI_FAILURE, also at its exit and
  * where the reader has gone: nothing is lost in silence. */
 void cli_watch_stdout(void);

@@ -50,11 +50,7 @@ static int merge(const char *file)
         printf(": it is of format %d, this version reads %d", counts.format, CONVOP_TUNE_FORMAT);
     if (is_none) fputs(": it is no tuning cache", stdout);
     putchar('\n');
-    if (is_newer || is_none) return CLI_FAILURE;
-    /* The disk may be full: the library goes on with its memory, which ends with us. */
-    char lost[512];
-    convop_tune_path(NULL, 0, lost, sizeof lost);
-    return lost[0] ? cli_fail("not kept, the tuning cache cannot be written: %s", lost) : CLI_OK;
+    return is_newer || is_none ? CLI_FAILURE : cli_check_kept();
 }
 
 int cache_merge(int argc, char **argv)

@@ -1,8 +1,9 @@
-/* The walk over the cases, and how one is named. */
+/* The walk over the cases, how one is named, and where the results are kept. */
 #include "tools/tune/cases.h"
 
 #include <stdio.h>
 
+#include "convop/tune.h"
 #include "tools/cli.h"
 #include "tools/json.h"
 
@@ -110,4 +111,13 @@ const convop_conv_row *tune_chosen(const convop_conv_row *rows, size_t *count)
     for (size_t i = 0; i < *count; i++)
         if (rows[i].chosen) return &rows[i];
     return NULL;
+}
+
+int tune_find_file(char *path, size_t size)
+{
+    char why[512];
+    convop_tune_path(path, size, why, sizeof why);
+    if (!why[0]) return CLI_OK;
+    return cli_fail("nothing could be kept, the tuning cache %s%scannot be written: %s", path,
+                    path[0] ? " " : "", why);
 }

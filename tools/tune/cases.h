@@ -34,6 +34,10 @@ void tune_json_begin(const struct tune_case *c);
 void tune_json_text(const char *key, const char *text);
 void tune_json_time(const char *key, double ms);
 
+/* The path of the tuning cache. CLI_OK, or CLI_FAILURE after a sentence where nothing can be kept.
+ */
+int tune_find_file(char *path, size_t size);
+
 /* The row that is chosen, or NULL. *count was a row list's count, which may exceed its room. */
 const convop_conv_row *tune_chosen(const convop_conv_row *rows, size_t *count);
 

@@ -2,7 +2,6 @@
  * would run, and why that one. */
 #include <argp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "convop/tune.h"

@@ -158,22 +158,16 @@ static int visit(struct tune_case *c, void *user)
     p->planned += chosen && chosen->choice != CONVOP_CHOICE_CACHED;
     print(p, c, rows, count, chosen, why);
     fflush(stdout);
-    /* The disk may be full by now: the library goes on with its memory, which ends with us. */
-    char lost[512];
-    convop_tune_path(NULL, 0, lost, sizeof lost);
-    if (lost[0]) return cli_fail("not kept, the tuning cache cannot be written: %s", lost);
+    if (cli_check_kept() != CLI_OK) return CLI_FAILURE;
     return ferror(stdout) ? CLI_FAILURE : CLI_OK;
 }
 
 static int run(struct planning *p)
 {
-    char path[4096], why[512];
-    if (cli_check_settings() != CLI_OK) return CLI_FAILURE;
-    if (read_target(p) != CLI_OK) return CLI_FAILURE;
-    convop_tune_path(path, sizeof path, why, sizeof why);
-    if (why[0])
-        return cli_fail("nothing could be kept, the tuning cache %s%scannot be written: %s", path,
-                        path[0] ? " " : "", why);
+    char path[4096];
+    if (cli_check_settings() != CLI_OK || read_target(p) != CLI_OK ||
+        tune_find_file(path, sizeof path) != CLI_OK)
+        return CLI_FAILURE;
     int status = tune_each_case(&p->problems, visit, p);
     if (!p->json && status == CLI_OK)
         printf("%zu planned, %zu known, %zu refused. Kept in %s\n", p->planned, p->known,

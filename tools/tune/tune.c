@@ -130,12 +130,9 @@ static int visit(struct tune_case *c, void *user)
 
 static int run(struct tuning *t)
 {
-    char path[4096], why[512];
-    if (cli_check_settings() != CLI_OK) return CLI_FAILURE;
-    convop_tune_path(path, sizeof path, why, sizeof why);
-    if (why[0])
-        return cli_fail("nothing could be kept, the tuning cache %s%scannot be written: %s", path,
-                        path[0] ? " " : "", why);
+    char path[4096];
+    if (cli_check_settings() != CLI_OK || tune_find_file(path, sizeof path) != CLI_OK)
+        return CLI_FAILURE;
     /* What is measured does not depend on them; what would run without tuning does. */
     if (convop_set("autotune", "0") != CONVOP_OK || convop_set("impl", "") != CONVOP_OK)
         return cli_fail("%s", convop_last_error());
