@@ -44,27 +44,17 @@ static int size_is_right(const struct conv_size *s, unsigned directions)
     return good;
 }
 
-/* Channels 1 to 64, kernel 3 and 5, stride 1 and 2, pad 0 and 1, size 7 and 32, 1-D and 2-D. */
 static void grid(void **state)
 {
     (void)state;
-    static const int64_t channels[] = {1, 4, 16, 32, 64};
     int bad = 0;
     cuda_host_options.order = CUDA_HOST_FORWARD;
     for (int k = 0; k < 32; k++)
         for (int n = 0; n < 5; n++) {
             cuda_case_tile = (k / 4 + n) % CVP_CUDA_MOST_TILES;
-            struct conv_size s = {.axes = 1 + (k & 1),
-                                  .channels_last = (k + n) % 2,
-                                  .type = types[(k / 2 + n) % 3],
-                                  .mb = k & 16 && is_short() ? 1 : 2,
-                                  .ic = channels[n],
-                                  .oc = channels[n],
-                                  .g = channels[n],
-                                  .k = k & 2 ? 5 : 3,
-                                  .s = k & 4 ? 2 : 1,
-                                  .p = k & 8 ? 1 : 0,
-                                  .i = k & 16 ? 32 : 7};
+            struct conv_size s = conv_grid_depthwise(5 * k + n);
+            s.type = types[(k / 2 + n) % 3];
+            if (k & 16 && is_short()) s.mb = 1;
             /* A direction in turn of the large ones. */
             bad += !size_is_right(&s, s.i * s.ic > 512 ? 1u << (k / 2 + n) % 3 : 15);
         }

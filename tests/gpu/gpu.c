@@ -38,25 +38,19 @@ void gpu_end(void)
     GPU(primary_release(cvp_gpu_get(0, &why)->device));
 }
 
-static char *first_element(struct box *b)
-{
-    return (char *)b->tensor.data + b->tensor.byte_offset;
-}
-
 void gpu_put(struct gpu_conv *g, struct conv_case *c, int aligned)
 {
     g->placed.c = c;
     for (int i = 0; i < PLACED; i++) {
-        struct box *b = placed_box(c, i);
         const size_t bytes = placed_bytes(c, i);
         DLTensor *t = &g->placed.at[i];
-        *t = b->tensor;
+        *t = placed_box(c, i)->tensor;
         if (aligned) t->byte_offset = 0;
         GPU(mem_alloc(&g->memory[i], bytes ? bytes + t->byte_offset : 1));
         t->data = (void *)(uintptr_t)g->memory[i];
         t->device = (DLDevice){kDLCUDA, 0};
         if (bytes)
-            GPU(copy_to_device(g->memory[i] + t->byte_offset, first_element(b), bytes, NULL));
+            GPU(copy_to_device(g->memory[i] + t->byte_offset, placed_elements(c, i), bytes, NULL));
     }
     GPU(stream_synchronize(NULL)); /* the own stream waits for nothing of the default one */
 }
@@ -72,10 +66,10 @@ int gpu_is_right(struct gpu_conv *g, const struct conv_expected *e)
     GPU(context_synchronize());
     int good = 1;
     for (int i = 0; i < 4; i++) {
-        const int which = i == 0 ? P_DST : P_DIFF_SRC + i - 1;
+        const int which = placed_which((convop_conv_direction)i);
         const size_t bytes = placed_bytes(c, which);
         if (bytes)
-            GPU(copy_to_host(first_element(placed_box(c, which)),
+            GPU(copy_to_host(placed_elements(c, which),
                              g->memory[which] + g->placed.at[which].byte_offset, bytes, NULL));
         GPU(stream_synchronize(NULL));
         if (placed_is_asked(c, i) && !conv_case_matches(c, e, i)) good = 0;
@@ -89,18 +83,13 @@ int gpu_rows(struct gpu_conv *g, convop_conv_direction direction,
              convop_conv_row rows[CONV_CASE_MAX_ROWS])
 {
     const DLTensor *at = g->placed.at;
-    size_t count = CONV_CASE_MAX_ROWS;
-    int n = 0;
-    if (convop_conv_explain(
-            &g->placed.c->params, direction, &at[direction == CONVOP_BWD_D ? P_DIFF_SRC : P_SRC],
-            &at[direction == CONVOP_BWD_W ? P_DIFF_WEIGHTS : P_WEIGHTS],
-            &at[direction == CONVOP_FWD ? P_DST : P_DIFF_DST], NULL, rows, &count) != CONVOP_OK) {
-        printf("the rows are not told: %s\n", convop_last_error());
-        return 0;
-    }
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].applicable) rows[n++] = rows[i];
-    return n;
+    const int n = conv_rows(&g->placed.c->params, direction,
+                            &at[direction == CONVOP_BWD_D ? P_DIFF_SRC : P_SRC],
+                            &at[direction == CONVOP_BWD_W ? P_DIFF_WEIGHTS : P_WEIGHTS],
+                            &at[direction == CONVOP_FWD ? P_DST : P_DIFF_DST], rows);
+    if (n >= 0) return n;
+    printf("the rows are not told: %s\n", convop_last_error());
+    return 0;
 }
 
 convop_exec gpu_exec(struct CUstream_st *stream)

@@ -1,22 +1,16 @@
 /* Convolutions in the stand-in's memory. */
 #include "tests/standin/on_gpu.h"
 
-static char *first_element(struct box *b)
-{
-    return (char *)b->tensor.data + b->tensor.byte_offset;
-}
-
 void on_gpu_put(struct on_gpu *g, const struct test_gpu *gpu, struct conv_case *c, int device)
 {
     g->gpu = gpu;
     g->placed.c = c;
     for (int i = 0; i < PLACED; i++) {
-        struct box *b = placed_box(c, i);
         const size_t bytes = placed_bytes(c, i);
         MUST(gpu->driver->mem_alloc(&g->memory[i], bytes ? bytes : 1));
-        gpu->standin->write(g->memory[i], first_element(b), bytes);
+        gpu->standin->write(g->memory[i], placed_elements(c, i), bytes);
         DLTensor *t = &g->placed.at[i];
-        *t = b->tensor;
+        *t = placed_box(c, i)->tensor;
         t->data = (void *)(uintptr_t)g->memory[i];
         t->byte_offset = 0;
         t->device = (DLDevice){kDLCUDA, device};
@@ -27,7 +21,7 @@ void on_gpu_take_back(struct on_gpu *g)
 {
     for (int i = 0; i < PLACED; i++)
         if (i == P_DST || i >= P_DIFF_SRC)
-            g->gpu->standin->read(first_element(placed_box(g->placed.c, i)), g->memory[i],
+            g->gpu->standin->read(placed_elements(g->placed.c, i), g->memory[i],
                                   placed_bytes(g->placed.c, i));
 }
 

@@ -77,19 +77,25 @@ convop_status conv_case_backward(struct conv_case *c, const convop_exec *exec)
                          asked(c, 0), asked(c, 1), asked(c, 2), c->requests, exec);
 }
 
+int conv_rows(const convop_conv_params *params, convop_conv_direction direction,
+              const DLTensor *src, const DLTensor *weights, const DLTensor *dst,
+              convop_conv_row rows[CONV_CASE_MAX_ROWS])
+{
+    size_t count = CONV_CASE_MAX_ROWS;
+    int n = 0;
+    if (convop_conv_explain(params, direction, src, weights, dst, NULL, rows, &count) != CONVOP_OK)
+        return -1;
+    for (size_t i = 0; i < count && i < CONV_CASE_MAX_ROWS; i++)
+        if (rows[i].applicable) rows[n++] = rows[i];
+    return n;
+}
+
 int conv_case_rows(struct conv_case *c, convop_conv_direction direction,
                    convop_conv_row rows[CONV_CASE_MAX_ROWS])
 {
-    convop_conv_row all[CONV_CASE_MAX_ROWS];
-    size_t count = CONV_CASE_MAX_ROWS;
-    int n = 0;
-    if (convop_conv_explain(
-            &c->params, direction, direction == CONVOP_BWD_D ? &c->diff_src.tensor : &c->src.tensor,
-            direction == CONVOP_BWD_W ? &c->diff_weights.tensor : &c->weights.tensor,
-            direction == CONVOP_FWD ? &c->dst.tensor : &c->diff_dst.tensor, NULL, all,
-            &count) != CONVOP_OK)
-        return 0;
-    for (size_t i = 0; i < count && i < CONV_CASE_MAX_ROWS; i++)
-        if (all[i].applicable) rows[n++] = all[i];
-    return n;
+    const int n = conv_rows(
+        &c->params, direction, direction == CONVOP_BWD_D ? &c->diff_src.tensor : &c->src.tensor,
+        direction == CONVOP_BWD_W ? &c->diff_weights.tensor : &c->weights.tensor,
+        direction == CONVOP_FWD ? &c->dst.tensor : &c->diff_dst.tensor, rows);
+    return n < 0 ? 0 : n;
 }

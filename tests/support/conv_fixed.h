@@ -23,8 +23,14 @@ struct conv_size conv_grid_depthwise(int i);
 convop_status conv_case_forward(struct conv_case *c, const convop_exec *exec);
 convop_status conv_case_backward(struct conv_case *c, const convop_exec *exec);
 
-/* The names of the rows that compute a direction of the case. */
+/* The rows that compute a direction of these tensors, or gradients in their place; -1 where that is
+ * not told. */
 #define CONV_CASE_MAX_ROWS 32
+int conv_rows(const convop_conv_params *params, convop_conv_direction direction,
+              const DLTensor *src, const DLTensor *weights, const DLTensor *dst,
+              convop_conv_row rows[CONV_CASE_MAX_ROWS]);
+
+/* Those of the case; none where that is not told. */
 int conv_case_rows(struct conv_case *c, convop_conv_direction direction,
                    convop_conv_row rows[CONV_CASE_MAX_ROWS]);
 

@@ -12,8 +12,9 @@ struct box *placed_box(struct conv_case *c, int which)
     return all[which];
 }
 
-static unsigned char *first_element(struct box *b)
+void *placed_elements(struct conv_case *c, int which)
 {
+    const struct box *b = placed_box(c, which);
     return b->memory + BOX_MARGIN + b->tensor.byte_offset;
 }
 
@@ -30,18 +31,17 @@ size_t placed_bytes(struct conv_case *c, int which)
 
 void placed_put(struct placed *p, int which, void *memory)
 {
-    struct box *b = placed_box(p->c, which);
-    p->at[which] = b->tensor;
+    p->at[which] = placed_box(p->c, which)->tensor;
     p->at[which].data = memory;
     p->at[which].byte_offset = 0;
-    memcpy(memory, first_element(b), placed_bytes(p->c, which));
+    memcpy(memory, placed_elements(p->c, which), placed_bytes(p->c, which));
 }
 
 void placed_take_back(struct placed *p)
 {
     for (int i = 0; i < PLACED; i++) {
         if (i != P_DST && i < P_DIFF_SRC) continue;
-        memcpy(first_element(placed_box(p->c, i)), p->at[i].data, placed_bytes(p->c, i));
+        memcpy(placed_elements(p->c, i), p->at[i].data, placed_bytes(p->c, i));
     }
 }
 

@@ -25,6 +25,9 @@ struct placed {
 /* The case's own. */
 struct box *placed_box(struct conv_case *c, int which);
 
+/* The first element of its memory. */
+void *placed_elements(struct conv_case *c, int which);
+
 /* Bytes from the first element of a tensor to behind its last one. */
 size_t placed_bytes(struct conv_case *c, int which);
 
