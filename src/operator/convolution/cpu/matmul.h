@@ -14,7 +14,7 @@ struct cvp_gemm_lanes cvp_conv_lanes(const convop_conv_problem *p, struct cvp_ge
                                      int64_t tasks, int64_t columns, int64_t m, int64_t n,
                                      int64_t k);
 
-/* For applicable: 1, or 0 with the reason. */
+/* For cut: 1, or 0 with the reason. */
 int cvp_conv_lanes_fit(const convop_conv_problem *p, const struct cvp_gemm_lanes *lanes,
                        char why[CONVOP_WHY_SIZE]);
 
