@@ -119,6 +119,51 @@ static void dilated(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* Depthwise windows of which every d-th pixel makes one without dilation, evenly and not. */
+static void dilated_depthwise(void **state)
+{
+    (void)state;
+    int bad = 0;
+    for (int n = 0; n < 12; n++) {
+        const int64_t d = 2 + n % 3;
+        const struct conv_size s = {.axes = 2,
+                                    .channels_last = 1,
+                                    .type = n == 4 ? BOX_F64 : BOX_F32,
+                                    .mb = 2,
+                                    .ic = n & 1 ? 19 : 16,
+                                    .oc = n & 1 ? 19 : 16,
+                                    .g = n & 1 ? 19 : 16,
+                                    .i = 4 * d + 3 + n / 4,
+                                    .k = n < 9 ? 3 : 5,
+                                    .d = d,
+                                    .p = d - 1 + n / 4};
+        bad += !all_is_right(&s);
+    }
+    assert_int_equal(bad, 0);
+}
+
+/* Windows that read so much padding that the row `packed` leaves it out. */
+static void dilated_beyond_the_image(void **state)
+{
+    (void)state;
+    int bad = 0;
+    for (int n = 0; n < 6; n++) {
+        const struct conv_size s = {.axes = 2,
+                                    .channels_last = n & 1,
+                                    .type = n == 2 ? BOX_F64 : BOX_F32,
+                                    .mb = 4,
+                                    .ic = n < 4 ? 20 : 260,
+                                    .oc = n < 4 ? 34 : 5,
+                                    .g = n < 4 ? 2 : 1,
+                                    .i = 13,
+                                    .k = 3,
+                                    .d = 5 - n % 2,
+                                    .p = 5 + n % 3 - 1};
+        bad += !all_is_right(&s);
+    }
+    assert_int_equal(bad, 0);
+}
+
 /* null, write and add for each of the three gradients. */
 static int combination_is_right(struct conv_case *c, int combination)
 {
@@ -178,6 +223,8 @@ int main(void)
         cmocka_unit_test(depthwise),
         cmocka_unit_test(strides_beyond_the_kernel),
         cmocka_unit_test(dilated),
+        cmocka_unit_test(dilated_depthwise),
+        cmocka_unit_test(dilated_beyond_the_image),
         cmocka_unit_test(request_combinations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

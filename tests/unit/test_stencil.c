@@ -1,5 +1,6 @@
 /* Walks of a window against the definition dst[y] <- src[y * s + k * d - p]: each output comes
- * once, with all its taps and no other, each reading what it should.
+ * once, with all its taps and no other, each reading what it should; and in one zone, with the taps
+ * that are inside.
  *
  *     CONVOP_SEED=<seed> test_stencil     another series */
 #include <setjmp.h>
@@ -7,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -110,6 +112,46 @@ static void check_axis(const struct axis *a, convop_conv_direction direction,
     assert_int_equal(stencil_reach(walk, walk->count), stencil_high(walk) - stencil_low(walk) + 1);
 }
 
+static int is_inside(const struct stencil_axis *a, int64_t t, int64_t j)
+{
+    const int64_t at = t * a->in_step + a->at_first + j * a->at_step;
+    return at >= 0 && at < a->in_size;
+}
+
+/* Outputs of a zone of one axis: `begin` and on of the walk, with its taps that are inside. */
+static void check_zone(const struct stencil_axis *walk, const struct stencil_axis *zone,
+                       int64_t begin)
+{
+    for (int64_t t = 0; t < zone->count; t++) {
+        int64_t i = 0;
+        for (int64_t j = 0; j < walk->taps; j++) {
+            if (!is_inside(walk, begin + t, j)) continue;
+            assert_true(i < zone->taps);
+            assert_int_equal(zone->k_first + i * zone->k_step, walk->k_first + j * walk->k_step);
+            assert_int_equal(t * zone->in_step + zone->at_first + i * zone->at_step,
+                             (begin + t) * walk->in_step + walk->at_first + j * walk->at_step);
+            i++;
+        }
+        assert_int_equal(i, zone->taps);
+        assert_int_equal(zone->out_first + t * zone->out_step,
+                         walk->out_first + (begin + t) * walk->out_step);
+    }
+}
+
+static void check_zones(const struct stencil *s)
+{
+    struct stencil zone;
+    int64_t at[3] = {0}, begin[3] = {0}, count = 0;
+    while (cvp_conv_stencil_next_zone(s, at, &zone)) {
+        check_zone(&s->d, &zone.d, begin[0]);
+        check_zone(&s->h, &zone.h, begin[1]);
+        check_zone(&s->w, &zone.w, begin[2]);
+        count += zone.d.count * zone.h.count * zone.w.count;
+        memcpy(begin, at, sizeof at);
+    }
+    assert_int_equal(count, s->d.count * s->h.count * s->w.count);
+}
+
 static void check_problem(const struct axis *a, convop_conv_direction direction)
 {
     const convop_conv_problem p = problem_of(a, direction);
@@ -124,6 +166,7 @@ static void check_problem(const struct axis *a, convop_conv_direction direction)
         check_axis(&a[0], direction, &s.d, &first.d);
         check_axis(&a[1], direction, &s.h, &first.h);
         check_axis(&a[2], direction, &s.w, &first.w);
+        check_zones(&s);
         for (int64_t td = 0; td < s.d.count; td++)
             for (int64_t th = 0; th < s.h.count; th++)
                 for (int64_t tw = 0; tw < s.w.count; tw++) {

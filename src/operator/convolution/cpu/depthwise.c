@@ -10,6 +10,7 @@
 #include "src/common/size.h"
 #include "src/common/stage.h"
 #include "src/engine/parallel.h"
+#include "src/operator/convolution/cpu/depthwise_dilated.h"
 #include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/cpu/stencil.h"
 
@@ -43,7 +44,7 @@ static int64_t out_channels(const convop_conv_problem *p)
 struct cut {
     struct cvp_dw_job job; /* but for the tensors */
     const struct cvp_dw_kernels *kernels;
-    int64_t items;
+    int64_t images, items;           /* of each image: see depthwise_dilated.h */
     size_t axes_bytes, packed_bytes; /* of the workspace; of N*C weights */
     struct cvp_dw_axis axes[MOST_AXES];
 };
@@ -123,11 +124,11 @@ static void make_axes(struct cvp_dw_job *job, struct cvp_dw_axis *at)
     job->w = make_phases(job->p, 2, &at);
 }
 
-/* Cuts the output; the number of items. */
-static int64_t cut_output(struct cvp_dw_job *job, const struct cvp_dw_kernels *kernels)
+/* Cuts so many rows of the output; the number of items. */
+static int64_t cut_output(struct cvp_dw_job *job, int64_t rows,
+                          const struct cvp_dw_kernels *kernels)
 {
     const convop_conv_problem *p = job->p;
-    int64_t rows = job->out_h;
     int64_t most = p->channels_last ? LAST_ROWS : cvp_ceil_div(PLANE_ELEMENTS, job->out_w);
     /* With phases, rows that are computed together lie `step` apart. */
     int64_t unit = kernels->block_rows * cvp_min_i64(phases(p, 1), rows);
@@ -162,13 +163,17 @@ static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE
     else
         c->axes_bytes =
             cvp_round_up((size_t)num_axes * sizeof(struct cvp_dw_axis), CVP_BUFFER_ALIGN);
-    c->items = cut_output(&c->job, c->kernels);
+    c->images = cvp_dw_images(p);
+    /* The first image has the most rows. */
+    const int64_t rows = c->images > 1 ? cvp_ceil_div(c->job.out_h, p->dh) : c->job.out_h;
+    c->items = cut_output(&c->job, rows, c->kernels);
     return cvp_dw_fits(p, bytes_of(c), why);
 }
 
 struct run {
     struct cvp_dw_job job;
     void (*items)(const struct cvp_dw_job *job, int64_t begin, int64_t end);
+    int64_t of_image; /* items */
 };
 
 static void run_range(void *arg, int lane, int64_t begin, int64_t end)
@@ -178,11 +183,26 @@ static void run_range(void *arg, int lane, int64_t begin, int64_t end)
     r->items(&r->job, begin, end);
 }
 
+static void run_images(void *arg, int lane, int64_t begin, int64_t end)
+{
+    (void)lane;
+    const struct run *r = arg;
+    while (begin < end) {
+        const int64_t i = begin / r->of_image, first = i * r->of_image;
+        const int64_t next = cvp_min_i64(end, first + r->of_image);
+        struct cvp_dw_image image;
+        cvp_dw_image_of(&r->job, i, &image);
+        r->items(&image.job, begin - first, next - first);
+        begin = next;
+    }
+}
+
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *scratch)
 {
     const struct cut *c = p->cut;
-    struct run r = {.items = p->channels_last ? c->kernels->last : c->kernels->first};
+    struct run r = {.items = p->channels_last ? c->kernels->last : c->kernels->first,
+                    .of_image = c->items};
     /* All but the tensors, which are in front; the whole would be copied by a slow instruction. */
     const size_t rest = offsetof(struct cvp_dw_job, backward);
     memcpy((char *)&r.job + rest, (const char *)&c->job + rest, sizeof r.job - rest);
@@ -198,7 +218,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         if (!t->packed) pack(p, t->weights, packed, context);
         r.job.weights = t->packed ? t->packed : packed;
     }
-    cvp_parallel(context, c->items, run_range, &r);
+    cvp_parallel(context, c->images * c->items, c->images > 1 ? run_images : run_range, &r);
     return CONVOP_OK;
 }
 

@@ -3,14 +3,19 @@
  * N*C, lanes that lie side by side or are gathered. */
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/depthwise.h"
+#include "src/operator/convolution/cpu/depthwise_dilated.h"
 #include "src/operator/convolution/cpu/estimate.h"
 
 /* Kernels with a path of their own. */
-static int is_window(const convop_conv_problem *p)
+static int has_path(const convop_conv_problem *p)
 {
     const int most = p->isa == CVP_ISA_AVX512 ? 5 : 3;
-    return p->kh == p->kw && p->sh == p->sw && p->sh <= 2 && p->dh == 1 && p->dw == 1 &&
-           (p->kh == 3 || p->kh == most);
+    return p->kh == p->kw && p->sh == p->sw && p->sh <= 2 && (p->kh == 3 || p->kh == most);
+}
+
+static int is_window(const convop_conv_problem *p)
+{
+    return has_path(p) && p->dh == 1 && p->dw == 1;
 }
 
 /* ---- forward, and backward by data -------------------------------------------------------------
@@ -89,8 +94,9 @@ static double price_pixels(const convop_conv_problem *p, const struct shape *s)
         work[5] = all * cvp_conv_least(lanes, s->channels);
     } else {
         const int backward = p->direction == CONVOP_BWD_D;
+        const int window = cvp_dw_images(p) > 1 ? has_path(p) : is_window(p) && p->kd == 1;
         work[1] = vectors;
-        work[is_window(p) && p->kd == 1 && !(backward && p->sh > 1) ? 2 : 3] = all;
+        work[window && !(backward && p->sh > 1) ? 2 : 3] = all;
     }
     return cvp_conv_price(p, pixels, work,
                           (double)p->mb * s->d * cvp_conv_parts(s->h, 8) *

@@ -5,7 +5,10 @@
  * of output channels takes a chunk of its weights at a time, packed before or now, and multiplies
  * it by all tiles of the block; meanwhile the weights of the next chunk are fetched. So weights are
  * read once a block, and what is read again lies near: with a deep window, of which a block's
- * pixels do not fit the second-level cache, several panels take a chunk before the next one. */
+ * pixels do not fit the second-level cache, several panels take a chunk before the next one.
+ *
+ * A window that is dilated so far that much of what it reads is padding is walked zone by zone,
+ * each of which reads some of the taps, and no padding. */
 #include "src/operator/convolution/cpu/packed.h"
 
 #include "src/common/size.h"
@@ -36,7 +39,7 @@ static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE
 static size_t workspace(const convop_conv_problem *p)
 {
     const struct packed *k = p->cut;
-    return k->bias_bytes + k->pixel_bytes + (size_t)k->lanes * k->lane_bytes;
+    return cvp_conv_packed_shared(k) + (size_t)k->lanes * k->lane_bytes;
 }
 
 static size_t packed_bytes(const convop_conv_problem *p)
@@ -52,6 +55,34 @@ static void pack(const convop_conv_problem *p, const void *weights, void *packed
     cvp_conv_packed_all_weights(k, weights, packed, context);
 }
 
+/* All pixels of a walk, of which `packed`, if it is there, are the phase's weights. */
+static void run_walk(struct packed_job *job, const struct stencil *s, const convop_context *context)
+{
+    const struct packed *k = job->k;
+    const int64_t pixels = k->p->mb * s->d.count * s->h.count * s->w.count;
+    for (int64_t g = 0; g < k->p->g; g++) {
+        job->b = cvp_conv_packed_block(k, s, g);
+        for (int64_t m = 0; m < pixels; m += k->block) {
+            job->b.m0 = m;
+            job->b.m1 = cvp_min_i64(m + k->block, pixels);
+            cvp_conv_packed_multiply(job, context);
+        }
+    }
+}
+
+static void run_zones(const struct packed_job *job, const struct stencil *all,
+                      const convop_context *context)
+{
+    struct stencil s;
+    int64_t at[3] = {0};
+    while (cvp_conv_stencil_next_zone(all, at, &s)) {
+        const struct packed zone = cvp_conv_packed_zone(job->k, &s);
+        struct packed_job own = *job;
+        own.k = &zone;
+        run_walk(&own, &s, context);
+    }
+}
+
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *workspace)
 {
@@ -63,20 +94,21 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
                              .bias = cvp_conv_bias_compact(p, t->bias, workspace, context),
                              .residual = p->residual ? t->residual : NULL,
                              .packed = t->packed,
-                             .out = t->out,
-                             .pixels = (char *)workspace + k->bias_bytes};
-    job.lanes = job.pixels + k->pixel_bytes;
+                             .out = t->out};
+    char *own = (char *)workspace + k->bias_bytes; /* its own packed weights */
+    job.lanes = (char *)workspace + cvp_conv_packed_shared(k);
+    job.pixels = job.lanes - k->pixel_bytes;
+    if (k->is_zoned && !t->packed) {
+        cvp_conv_packed_all_weights(k, t->weights, own, context);
+        job.packed = own;
+    }
     for (int64_t phase = 0; phase < k->phases; phase++) {
-        for (int64_t g = 0; g < p->g; g++) {
-            job.b = cvp_conv_packed_block(k, phase, g);
-            const int64_t pixels = p->mb * job.b.s.d.count * job.b.s.h.count * job.b.s.w.count;
-            for (int64_t m = 0; m < pixels; m += k->block) {
-                job.b.m0 = m;
-                job.b.m1 = cvp_min_i64(m + k->block, pixels);
-                cvp_conv_packed_multiply(&job, context);
-            }
-        }
-        if (job.packed) job.packed += p->g * k->panels * job.b.depth * k->columns * k->size;
+        const struct stencil s = cvp_conv_stencil(p, phase, 0);
+        if (k->is_zoned)
+            run_zones(&job, &s, context);
+        else
+            run_walk(&job, &s, context);
+        if (job.packed) job.packed += p->g * k->panels * job.b.panel * k->columns * k->size;
     }
     return CONVOP_OK;
 }
@@ -87,7 +119,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         .struct_size = sizeof(convop_conv_impl),                                                   \
         .name = "packed",                                                                          \
         .direction = dir,                                                                          \
-        .version = 2,                                                                              \
+        .version = 3,                                                                              \
         .level = CONVOP_LEVEL_BUILTIN,                                                             \
         .cut = cut,                                                                                \
         .cut_size = CONV_CUT_SIZE(struct packed),                                                  \

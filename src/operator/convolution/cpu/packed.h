@@ -30,6 +30,8 @@ struct packed {
     int64_t tile;            /* elements from one packed tile of pixels to the next */
     int is_in_order;         /* pixels lie in out as they are counted */
     int is_direct;           /* they are, and their sums are put there at once */
+    int is_zoned;            /* zones of the walk come one after the other, each with its taps */
+    int is_by_tap;           /* the depth is tap, channel; otherwise channel, tap */
     size_t weight_bytes, bias_bytes, pixel_bytes; /* of all lanes */
     size_t panel_bytes, sum_bytes, piece_bytes, lane_bytes;
     int lanes;
@@ -38,15 +40,29 @@ struct packed {
 /* A pure function of the problem. No lanes: it does not take it. */
 struct packed cvp_conv_packed_plan(const convop_conv_problem *p);
 
+/* Bytes of the workspace that no lane has of its own: a compact bias, weights that a call packs as
+ * a whole, since zones take them again and again, and pixels. */
+static inline size_t cvp_conv_packed_shared(const struct packed *k)
+{
+    return k->bias_bytes + (k->is_zoned ? k->weight_bytes : 0) + k->pixel_bytes;
+}
+
+/* The same for one zone of it. */
+struct packed cvp_conv_packed_zone(const struct packed *k, const struct stencil *zone);
+
 /* Expected milliseconds. */
 double cvp_conv_packed_estimate(const convop_conv_problem *p);
 
-/* Pixels [m0, m1) of one group, of all images in one phase of the stride (see stencil.h). */
+/* Pixels [m0, m1) of one group, of all images in one phase of the stride, or a zone of it (see
+ * stencil.h). */
 struct packed_block {
     struct stencil s;
     int64_t g, m0, m1;
-    int64_t depth; /* taps of the phase times input channels */
-    int64_t chunk; /* of it, at a time; NC*: whole channels */
+    int64_t depth; /* taps times input channels */
+    int64_t panel; /* depth of a panel of packed weights: that of the phase */
+    int64_t unit;  /* of the depth, past which no chunk reaches: a zone's packed weights lie evenly
+                    * within a tap alone */
+    int64_t chunk; /* of it, at a time; channel, tap: whole channels */
 };
 
 struct packed_pixel {
@@ -65,27 +81,40 @@ static inline struct packed_pixel packed_pixel_at(const struct packed_block *b, 
     return x;
 }
 
-/* That of a phase and group, as yet without pixels. */
-static inline struct packed_block cvp_conv_packed_block(const struct packed *k, int64_t phase,
-                                                        int64_t g)
+/* That of a walk and group, as yet without pixels. */
+static inline struct packed_block cvp_conv_packed_block(const struct packed *k,
+                                                        const struct stencil *s, int64_t g)
 {
-    struct packed_block b = {.s = cvp_conv_stencil(k->p, phase, 0), .g = g};
-    const int64_t taps = b.s.d.taps * b.s.h.taps * b.s.w.taps;
-    b.depth = taps * k->ends.in.c;
-    b.chunk = CVP_PACKED_DEPTH;
-    if (!k->p->channels_last && taps > 0) b.chunk -= b.chunk % taps;
+    const int64_t taps = s->d.taps * s->h.taps * s->w.taps, depth = taps * k->ends.in.c;
+    struct packed_block b = {
+        .s = *s, .g = g, .depth = depth, .panel = depth, .unit = depth, .chunk = CVP_PACKED_DEPTH};
+    if (!k->is_by_tap && taps > 0) b.chunk -= b.chunk % taps;
+    if (k->is_zoned) {
+        b.panel = k->taps * k->ends.in.c;
+        b.unit = k->ends.in.c;
+    }
     return b;
 }
 
+/* Where the chunk of the depth that begins at p ends. */
+static inline int64_t packed_chunk_end(const struct packed_block *b, int64_t p)
+{
+    const int64_t end = p - p % b->unit + b->unit;
+    return p + b->chunk < end ? p + b->chunk : end;
+}
+
 /* Packs all that `rows` pixels from m on read into a panel as high as a tile. The order of the
- * depth is tap, channel in N*C and channel, tap in NC*, as in the weights. There is room for a
- * piece for each pixel and tap. */
+ * depth is tap, channel in N*C and, but for zones, channel, tap in NC*, as in the weights. There is
+ * room for a piece for each pixel and tap. */
 void cvp_conv_packed_pixels(const struct packed *k, const struct packed_block *b, const char *in,
                             int64_t m, int rows, struct cvp_piece *pieces, void *panel);
 
 /* Packs the weights [p0, p1) of the phase's depth for the output channels from c on. */
 void cvp_conv_packed_weights(const struct packed *k, const struct packed_block *b,
                              const char *weights, int64_t c, int64_t p0, int64_t p1, void *panel);
+
+/* Where element p of the depth lies in a panel of packed weights. */
+int64_t cvp_conv_packed_place(const struct packed *k, const struct packed_block *b, int64_t p);
 
 /* Where the weights of element p of the depth lie, for the output channels from c on. */
 const char *cvp_conv_packed_weights_at(const struct packed *k, const struct packed_block *b,

@@ -37,28 +37,47 @@ static const conv_prices prices[2][2] = {
         },
 };
 
+/* Adds so many pixels of all groups and images, in so many walks, that read so many taps. */
+static void add_pixels(const struct packed *k, double pixels, double walks, double taps,
+                       double work[CONV_KINDS])
+{
+    const double lanes = (double)k->kernels->lanes, sum = taps * (double)k->ends.in.c;
+    const double chunks = cvp_conv_parts(sum, CVP_PACKED_DEPTH);
+    const double blocks = walks * cvp_conv_parts(pixels / walks, (double)k->block);
+    work[PRODUCTS] += pixels * sum * cvp_conv_parts((double)k->ends.out.c, lanes);
+    work[BROADCASTS] += pixels * sum * (double)k->panels;
+    work[TILES] += cvp_conv_parts(pixels, (double)k->height) * (double)k->panels * chunks;
+    work[PIXELS] += pixels * sum;
+    work[ROWS] += pixels * taps;
+    work[WEIGHTS] += blocks * (double)k->shares * (double)(k->panels * k->columns) * sum;
+    if (!k->is_direct) work[SUMS] += pixels * (double)k->ends.out.c;
+}
+
+static void add_zones(const struct packed *k, double images, double work[CONV_KINDS])
+{
+    const struct stencil all = cvp_conv_stencil(k->p, 0, 0);
+    struct stencil s;
+    int64_t at[3] = {0};
+    while (cvp_conv_stencil_next_zone(&all, at, &s)) {
+        const struct packed zone = cvp_conv_packed_zone(k, &s);
+        add_pixels(&zone, images * (double)(s.d.count * s.h.count * s.w.count), (double)k->p->g,
+                   (double)(s.d.taps * s.h.taps * s.w.taps), work);
+    }
+    work[WEIGHTS] = (double)(k->p->g * k->panels * k->columns * k->taps * k->ends.in.c);
+}
+
 double cvp_conv_packed_estimate(const convop_conv_problem *p)
 {
     const struct packed *k = p->cut;
-    const double g = (double)p->g, phases = (double)k->phases, taps = (double)k->taps / phases;
-    const double sum = taps * (double)k->ends.in.c, lanes = (double)k->kernels->lanes;
-    const double pixels =
-        g * (double)p->mb *
-        (double)(p->direction == CONVOP_FWD ? cvp_conv_dst_pixels(p) : cvp_conv_src_pixels(p));
-    const double blocks = g * phases * cvp_conv_parts(pixels / g / phases, (double)k->block);
-    const double chunks = cvp_conv_parts(sum, CVP_PACKED_DEPTH);
-    const double weights = blocks * (double)k->shares * (double)(k->panels * k->columns) * sum;
-    double work[CONV_KINDS] = {
-        [CALL] = 1,
-        [PRODUCTS] = pixels * sum * cvp_conv_parts((double)k->ends.out.c, lanes),
-        [BROADCASTS] = pixels * sum * (double)k->panels,
-        [TILES] = cvp_conv_parts(pixels, (double)k->height) * (double)k->panels * chunks,
-        [PIXELS] = pixels * sum,
-        [ROWS] = pixels * taps,
-        [WEIGHTS] = p->constant_weights ? 0 : weights,
-        [SUMS] = k->is_direct ? 0 : pixels * (double)k->ends.out.c,
-        [BYTES] = cvp_conv_image_bytes(p),
-    };
+    const double phases = (double)k->phases, images = (double)p->mb * (double)p->g;
+    const double pixels = images * (double)(p->direction == CONVOP_FWD ? cvp_conv_dst_pixels(p)
+                                                                       : cvp_conv_src_pixels(p));
+    double work[CONV_KINDS] = {[CALL] = 1, [BYTES] = cvp_conv_image_bytes(p)};
+    if (k->is_zoned)
+        add_zones(k, images, work);
+    else
+        add_pixels(k, pixels, (double)p->g * phases, (double)k->taps / phases, work);
+    if (p->constant_weights) work[WEIGHTS] = 0;
     return cvp_conv_price(p, prices[p->direction][p->channels_last], work,
                           (double)(k->panels * k->shares));
 }

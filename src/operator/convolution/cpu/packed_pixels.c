@@ -47,26 +47,28 @@ static void pack_last(const struct packed *k, const struct packed_block *b, cons
                 }
 }
 
-/* NC*: lists what follows each other, for all taps, in the planes of a channel. */
+/* NC*: lists what follows each other, for taps [t0, t1), in the planes of a channel. */
 static int cut_pieces(const struct packed *k, const struct packed_block *b,
-                      const struct packed_pixel at[CVP_PACKED_MAX_ROWS], struct cvp_piece *pieces)
+                      const struct packed_pixel at[CVP_PACKED_MAX_ROWS], int64_t t0, int64_t t1,
+                      struct cvp_piece *pieces)
 {
     const struct stencil *s = &b->s;
     int64_t to = 0;
     int num = 0;
-    for (int64_t jd = 0; jd < s->d.taps; jd++)
-        for (int64_t jh = 0; jh < s->h.taps; jh++)
-            for (int64_t jw = 0; jw < s->w.taps; jw++)
-                for (int i = 0; i < k->height; i++, to++) {
-                    const int64_t x = where(k, b, &at[i], jd, jh, jw);
-                    const int64_t from = x < 0 ? -1 : at[i].n * k->ends.in.image + x;
-                    struct cvp_piece *last = num > 0 ? &pieces[num - 1] : NULL;
-                    if (last && (from < 0 ? last->from < 0
-                                          : last->from >= 0 && last->from + last->n == from))
-                        last->n++;
-                    else
-                        pieces[num++] = (struct cvp_piece){from, to, 1};
-                }
+    for (int64_t t = t0; t < t1; t++) {
+        const int64_t jw = t % s->w.taps, jh = t / s->w.taps % s->h.taps;
+        const int64_t jd = t / s->w.taps / s->h.taps;
+        for (int i = 0; i < k->height; i++, to++) {
+            const int64_t x = where(k, b, &at[i], jd, jh, jw);
+            const int64_t from = x < 0 ? -1 : at[i].n * k->ends.in.image + x;
+            struct cvp_piece *last = num > 0 ? &pieces[num - 1] : NULL;
+            if (last &&
+                (from < 0 ? last->from < 0 : last->from >= 0 && last->from + last->n == from))
+                last->n++;
+            else
+                pieces[num++] = (struct cvp_piece){from, to, 1};
+        }
+    }
     return num;
 }
 
@@ -83,12 +85,13 @@ static int64_t count_safe(const struct packed *k, const struct packed_block *b,
     return room < 0 ? 0 : cvp_min_i64(k->ends.in.c, room / k->ends.in.plane + 1);
 }
 
+/* What taps [t0, t1) of each input channel read. */
 static void pack_first(const struct packed *k, const struct packed_block *b, const char *in,
-                       const struct packed_pixel at[CVP_PACKED_MAX_ROWS], struct cvp_piece *pieces,
-                       char *panel)
+                       const struct packed_pixel at[CVP_PACKED_MAX_ROWS], int64_t t0, int64_t t1,
+                       struct cvp_piece *pieces, char *panel)
 {
-    const int num = cut_pieces(k, b, at, pieces);
-    const int64_t columns = b->depth / k->ends.in.c * k->height;
+    const int num = cut_pieces(k, b, at, t0, t1, pieces);
+    const int64_t columns = (t1 - t0) * k->height;
     const int64_t safe = count_safe(k, b, pieces, num);
     const char *group = in + b->g * k->ends.in.c * k->ends.in.plane * k->size;
     k->kernels->collect(panel, columns, group, k->ends.in.plane, safe, pieces, num);
@@ -109,8 +112,12 @@ void cvp_conv_packed_pixels(const struct packed *k, const struct packed_block *b
 {
     struct packed_pixel at[CVP_PACKED_MAX_ROWS];
     for (int i = 0; i < k->height; i++) at[i] = packed_pixel_at(b, m + (i < rows ? i : rows - 1));
-    if (k->p->channels_last)
+    if (k->p->channels_last) {
         pack_last(k, b, in, at, panel);
-    else
-        pack_first(k, b, in, at, pieces, panel);
+        return;
+    }
+    const int64_t taps = b->depth / k->ends.in.c, step = k->is_by_tap ? 1 : taps;
+    char *to = panel;
+    for (int64_t t = 0; t < taps; t += step, to += step * k->ends.in.c * k->height * k->size)
+        pack_first(k, b, in, at, t, t + step, pieces, to);
 }

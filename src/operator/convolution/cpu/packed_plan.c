@@ -16,10 +16,21 @@
 #define DEEP_PIXEL_BYTES ((int64_t)4 << 20)
 #define DEEP_SUM_BYTES   ((int64_t)2 << 20)
 
-static int64_t pixels_of(const struct packed *k)
+/* While a weight comes from memory it could be multiplied by about so many pixels. */
+#define FETCH_PIXELS 32
+
+/* Zones are worth their shorter rows and further ways over the weights if their products come to
+ * this part of all, in percent. */
+#define ZONED_PERCENT 80
+
+static int64_t pixels_of(const struct packed *k, const struct stencil *s)
 {
-    const struct stencil s = cvp_conv_stencil(k->p, 0, 0); /* the first phase has the most */
-    return k->p->mb * s.d.count * s.h.count * s.w.count;
+    return k->p->mb * s->d.count * s->h.count * s->w.count;
+}
+
+static int64_t taps_of(const struct stencil *s)
+{
+    return s->d.taps * s->h.taps * s->w.taps;
 }
 
 static int64_t most_taps(const struct packed *k)
@@ -27,15 +38,30 @@ static int64_t most_taps(const struct packed *k)
     int64_t most = 0;
     for (int64_t i = 0; i < k->phases; i++) {
         const struct stencil s = cvp_conv_stencil(k->p, i, 0);
-        most = cvp_max_i64(most, s.d.taps * s.h.taps * s.w.taps);
+        most = cvp_max_i64(most, taps_of(&s));
     }
     return most;
 }
 
-/* Equal blocks of equal tiles. Half of the second-level cache is for pixels. */
-static void cut(struct packed *k, int64_t depth)
+/* Only a dilated window leaves the image by so much. */
+static int is_zoned(const struct packed *k)
 {
-    const int64_t pixels = pixels_of(k), rows = k->kernels->rows;
+    const convop_conv_problem *p = k->p;
+    if (k->phases > 1 || (p->dd == 1 && p->dh == 1 && p->dw == 1)) return 0;
+    const struct stencil all = cvp_conv_stencil(p, 0, 0);
+    struct stencil s;
+    int64_t at[3] = {0}, products = 0;
+    while (cvp_conv_stencil_next_zone(&all, at, &s)) {
+        if (taps_of(&s) == 0) return 0; /* sums of nothing: not worth a case of their own */
+        products += taps_of(&s) * cvp_max_i64(pixels_of(k, &s), FETCH_PIXELS);
+    }
+    return products <= taps_of(&all) * pixels_of(k, &all) / 100 * ZONED_PERCENT;
+}
+
+/* Equal blocks of equal tiles. Half of the second-level cache is for pixels. */
+static void cut(struct packed *k, int64_t pixels, int64_t depth)
+{
+    const int64_t rows = k->kernels->rows;
     const int64_t pixel = cvp_max_i64(1, depth * k->size), near = cvp_cpu_l2() / 2;
     int64_t most = cvp_max_i64(rows, near / pixel);
     const int is_deep = !k->is_direct && most < pixels && k->panels * k->columns > near / pixel;
@@ -81,6 +107,29 @@ static int measure(struct packed *k, int64_t depth)
     return 1;
 }
 
+struct packed cvp_conv_packed_zone(const struct packed *k, const struct stencil *zone)
+{
+    struct packed z = *k;
+    const int64_t depth = taps_of(zone) * k->ends.in.c;
+    cut(&z, pixels_of(k, zone), depth);
+    measure(&z, depth); /* less than the whole, which could be counted */
+    return z;
+}
+
+/* What the largest of the zones needs. */
+static void measure_zones(struct packed *k)
+{
+    const struct stencil all = cvp_conv_stencil(k->p, 0, 0);
+    struct stencil s;
+    int64_t at[3] = {0};
+    k->pixel_bytes = k->lane_bytes = 0;
+    while (cvp_conv_stencil_next_zone(&all, at, &s)) {
+        const struct packed z = cvp_conv_packed_zone(k, &s);
+        if (z.pixel_bytes > k->pixel_bytes) k->pixel_bytes = z.pixel_bytes;
+        if (z.lane_bytes > k->lane_bytes) k->lane_bytes = z.lane_bytes;
+    }
+}
+
 struct packed cvp_conv_packed_plan(const convop_conv_problem *p)
 {
     struct packed k = {.p = p,
@@ -95,11 +144,15 @@ struct packed cvp_conv_packed_plan(const convop_conv_problem *p)
     k.panels = cvp_ceil_div(k.ends.out.c, k.columns);
     const int64_t taps = most_taps(&k), depth = taps * k.ends.in.c;
     if (!p->channels_last && taps > CVP_PACKED_DEPTH) return k;
-    k.is_in_order = k.phases == 1 && depth > 0;
+    k.is_zoned = is_zoned(&k);
+    k.is_by_tap = p->channels_last || k.is_zoned;
+    k.is_in_order = k.phases == 1 && depth > 0 && !k.is_zoned;
     k.is_direct = k.is_in_order && p->channels_last && depth <= DIRECT_DEPTH;
-    cut(&k, depth);
+    const struct stencil s = cvp_conv_stencil(p, 0, 0); /* the first phase has the most pixels */
+    cut(&k, pixels_of(&k, &s), depth);
     if (!measure(&k, depth)) return k;
-    const size_t shared = k.bias_bytes + k.pixel_bytes;
+    if (k.is_zoned) measure_zones(&k);
+    const size_t shared = cvp_conv_packed_shared(&k);
     if (shared <= p->workspace_limit)
         k.lanes = (int)cvp_min_i64(cvp_min_i64(p->threads, k.panels * k.shares),
                                    (int64_t)((p->workspace_limit - shared) / k.lane_bytes));

@@ -71,7 +71,7 @@ static struct panel panel_at(const struct packed_job *job, const struct own *own
     q.columns = (int)cvp_min_i64(k->columns, k->ends.out.c - q.c);
     if (job->packed)
         q.packed =
-            job->packed + (b->g * k->panels + i / k->shares) * b->depth * k->columns * k->size;
+            job->packed + (b->g * k->panels + i / k->shares) * b->panel * k->columns * k->size;
     return q;
 }
 
@@ -79,7 +79,7 @@ static struct panel panel_at(const struct packed_job *job, const struct own *own
 static const char *weights_at(const struct packed_job *job, const struct panel *q, int64_t p)
 {
     const struct packed *k = job->k;
-    return q->packed ? q->packed + p * k->columns * k->size
+    return q->packed ? q->packed + cvp_conv_packed_place(k, &job->b, p) * k->columns * k->size
                      : cvp_conv_packed_weights_at(k, &job->b, job->weights, q->c, p);
 }
 
@@ -127,8 +127,8 @@ static void multiply_panels(const struct packed_job *job, struct own *own, int64
 {
     const struct packed *k = job->k;
     const struct packed_block *b = &job->b;
-    for (int64_t p0 = 0; p0 < b->depth; p0 += b->chunk) {
-        const int64_t p1 = cvp_min_i64(p0 + b->chunk, b->depth);
+    for (int64_t p0 = 0, p1; p0 < b->depth; p0 = p1) {
+        p1 = packed_chunk_end(b, p0);
         for (int64_t i = first; i < last; i++) {
             const struct panel q = panel_at(job, own, i, i - first);
             const int is_last = i + 1 == last, is_end = is_last && p1 == b->depth;

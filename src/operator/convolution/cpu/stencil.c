@@ -2,6 +2,7 @@
 #include "src/operator/convolution/cpu/stencil.h"
 
 #include "src/common/size.h"
+#include "src/operator/convolution/cpu/window.h"
 
 static int64_t gcd(int64_t a, int64_t b)
 {
@@ -109,4 +110,39 @@ struct stencil cvp_conv_stencil(const convop_conv_problem *p, int64_t phase, int
         if (is_in_place(&s.d)) merge_into(&s.w, &s.d);
     }
     return s;
+}
+
+/* Outputs from `begin` on; where they end. The taps that an output reads inside follow each other.
+ */
+static int64_t zone_of(const struct stencil_axis *a, int64_t begin, struct stencil_axis *zone)
+{
+    int64_t end = a->count, first = 0, taps = 0;
+    for (int64_t j = 0; j < a->taps; j++) {
+        int64_t from, to; /* outputs of which this tap is inside */
+        window_inside(a->at_first + j * a->at_step, a->in_step, a->in_size, a->count, &from, &to);
+        if (from >= to || to <= begin) continue;
+        end = cvp_min_i64(end, from > begin ? from : to);
+        if (from <= begin && taps++ == 0) first = j;
+    }
+    *zone = *a;
+    zone->count = end - begin;
+    zone->out_first += begin * a->out_step;
+    zone->at_first += begin * a->in_step + first * a->at_step;
+    zone->k_first += first * a->k_step;
+    zone->taps = taps;
+    return end;
+}
+
+int cvp_conv_stencil_next_zone(const struct stencil *s, int64_t at[3], struct stencil *zone)
+{
+    if (at[0] >= s->d.count) return 0;
+    const int64_t d = zone_of(&s->d, at[0], &zone->d), h = zone_of(&s->h, at[1], &zone->h);
+    at[2] = zone_of(&s->w, at[2], &zone->w);
+    if (at[2] < s->w.count) return 1;
+    at[2] = 0;
+    at[1] = h;
+    if (h < s->h.count) return 1;
+    at[1] = 0;
+    at[0] = d;
+    return 1;
 }
