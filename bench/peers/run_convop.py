@@ -4,9 +4,8 @@ import os
 import tempfile
 
 import convop
-import numpy as np
 
-from contender import serve, tensors, threads, to_last
+from contender import empty, serve, tensors, threads, to_last
 
 convop.set(num_threads=threads(), autotune=0)
 LAYOUTS = {"nc": ("NCW", "NCHW", "NCDHW"), "n*c": ("NWC", "NHWC", "NDHWC")}
@@ -45,12 +44,12 @@ def variants_of(p, direction):
 
 def functions(direction, oc, src, weights, diff_dst, parameters):
     if direction == "FWD":
-        dst = np.empty_like(diff_dst)
+        dst = empty(diff_dst.shape)
         prepared = convop.prepare("Convolution", weights, None, num_filter=oc, no_bias=True,
                                   **parameters)
         return {"": lambda: prepared(src, out=dst),
                 " one call": lambda: convop.conv_forward(src, weights, out=dst, **parameters)}
-    out = (np.empty_like(src), np.empty_like(weights), None)
+    out = (empty(src.shape), empty(weights.shape), None)
     return {"": lambda: convop.conv_backward(
         diff_dst, src, weights, out=out, grad_req=("write", "write", "null"), **parameters)}
 
