@@ -138,14 +138,33 @@ static void check_zone(const struct stencil_axis *walk, const struct stencil_axi
     }
 }
 
-static void check_zones(const struct stencil *s)
+static void check_sparse(const struct stencil_axis *a)
+{
+    int64_t count = 0;
+    for (int64_t t = 0; t < a->count; t++)
+        for (int64_t j = 0; j < a->taps; j++) count += is_inside(a, t, j);
+    const int is_sparse = a->taps > 0 && count <= a->count * a->taps * 3 / 4;
+    assert_int_equal(cvp_conv_stencil_is_sparse(a), is_sparse);
+}
+
+/* An axis that is not cut is one zone with all taps. */
+static void check_part(const struct stencil_axis *walk, int is_zoned,
+                       const struct stencil_axis *zone, int64_t begin)
+{
+    if (is_zoned)
+        check_zone(walk, zone, begin);
+    else
+        assert_memory_equal(zone, walk, sizeof *zone);
+}
+
+static void check_zones(const struct stencil *s, struct stencil_zones axes)
 {
     struct stencil zone;
     int64_t at[3] = {0}, begin[3] = {0}, count = 0;
-    while (cvp_conv_stencil_next_zone(s, at, &zone)) {
-        check_zone(&s->d, &zone.d, begin[0]);
-        check_zone(&s->h, &zone.h, begin[1]);
-        check_zone(&s->w, &zone.w, begin[2]);
+    while (cvp_conv_stencil_next_zone(s, axes, at, &zone)) {
+        check_part(&s->d, axes.d, &zone.d, begin[0]);
+        check_part(&s->h, axes.h, &zone.h, begin[1]);
+        check_part(&s->w, axes.w, &zone.w, begin[2]);
         count += zone.d.count * zone.h.count * zone.w.count;
         memcpy(begin, at, sizeof at);
     }
@@ -166,7 +185,11 @@ static void check_problem(const struct axis *a, convop_conv_direction direction)
         check_axis(&a[0], direction, &s.d, &first.d);
         check_axis(&a[1], direction, &s.h, &first.h);
         check_axis(&a[2], direction, &s.w, &first.w);
-        check_zones(&s);
+        check_zones(&s, (struct stencil_zones){1, 1, 1});
+        check_zones(&s, (struct stencil_zones){phase & 1, 0, 1});
+        check_sparse(&s.d);
+        check_sparse(&s.h);
+        check_sparse(&s.w);
         for (int64_t td = 0; td < s.d.count; td++)
             for (int64_t th = 0; th < s.h.count; th++)
                 for (int64_t tw = 0; tw < s.w.count; tw++) {

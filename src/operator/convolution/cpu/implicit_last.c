@@ -36,6 +36,28 @@ struct block {
     struct cvp_tile_run *runs;
 };
 
+/* n pixels of a group, `apart` bytes from each other, side by side. Sizes that are known here are
+ * copied without a call, which would cost more than such a copy. */
+static void load_pixels(const struct implicit_last *l, char *to, const char *from, int64_t apart,
+                        int64_t n)
+{
+    const int64_t bytes = l->ends.in.c * l->size;
+#define COPY(size)                                                                                 \
+    case size:                                                                                     \
+        for (int64_t i = 0; i < n; i++) memcpy(to + i * (size), from + i * apart, size);           \
+        return
+    switch (l->converts ? 0 : bytes) {
+        COPY(8);
+        COPY(16);
+        COPY(32);
+        COPY(64);
+        COPY(128);
+    }
+#undef COPY
+    for (int64_t i = 0; i < n; i++, from += apart, to += bytes)
+        l->stored->load(to, from, 1, l->ends.in.c);
+}
+
 /* Copies the rows that the block reads. */
 static void stage(const struct implicit_last *l, struct block *b, char *to)
 {
@@ -66,8 +88,7 @@ static void stage(const struct implicit_last *l, struct block *b, char *to)
             if (l->ends.in.all == l->ends.in.c)
                 l->stored->load(row + (size_t)w0 * pixel, from, 1, (w1 - w0) * l->ends.in.c);
             else
-                for (int64_t w = w0; w < w1; w++, from += apart)
-                    l->stored->load(row + (size_t)w * pixel, from, 1, l->ends.in.c);
+                load_pixels(l, row + (size_t)w0 * pixel, from, apart, w1 - w0);
             memset(row + (size_t)w1 * pixel, 0, (size_t)(pixels - w1) * pixel);
         }
     }

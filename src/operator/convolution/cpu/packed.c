@@ -7,8 +7,8 @@
  * read once a block, and what is read again lies near: with a deep window, of which a block's
  * pixels do not fit the second-level cache, several panels take a chunk before the next one.
  *
- * A window that is dilated so far that much of what it reads is padding is walked zone by zone,
- * each of which reads some of the taps, and no padding. */
+ * Where much of what a window reads is padding, as if it is dilated far, its walk is cut into zones
+ * of pixels, each of which reads some of the taps, and no padding. */
 #include "src/operator/convolution/cpu/packed.h"
 
 #include "src/common/size.h"
@@ -75,7 +75,7 @@ static void run_zones(const struct packed_job *job, const struct stencil *all,
 {
     struct stencil s;
     int64_t at[3] = {0};
-    while (cvp_conv_stencil_next_zone(all, at, &s)) {
+    while (cvp_conv_stencil_next_zone(all, job->k->zones, at, &s)) {
         const struct packed zone = cvp_conv_packed_zone(job->k, &s);
         struct packed_job own = *job;
         own.k = &zone;
@@ -98,7 +98,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
     char *own = (char *)workspace + k->bias_bytes; /* its own packed weights */
     job.lanes = (char *)workspace + cvp_conv_packed_shared(k);
     job.pixels = job.lanes - k->pixel_bytes;
-    if (k->is_zoned && !t->packed) {
+    if (k->packs_all && !t->packed) {
         cvp_conv_packed_all_weights(k, t->weights, own, context);
         job.packed = own;
     }

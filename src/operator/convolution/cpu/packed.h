@@ -31,7 +31,9 @@ struct packed {
     int is_in_order;         /* pixels lie in out as they are counted */
     int is_direct;           /* they are, and their sums are put there at once */
     int is_zoned;            /* zones of the walk come one after the other, each with its taps */
-    int is_by_tap;           /* the depth is tap, channel; otherwise channel, tap */
+    struct stencil_zones zones;
+    int packs_all; /* a call packs all weights first, as zones take them repeatedly */
+    int is_by_tap; /* the depth is tap, channel; otherwise channel, tap */
     size_t weight_bytes, bias_bytes, pixel_bytes; /* of all lanes */
     size_t panel_bytes, sum_bytes, piece_bytes, lane_bytes;
     int lanes;
@@ -40,11 +42,11 @@ struct packed {
 /* A pure function of the problem. No lanes: it does not take it. */
 struct packed cvp_conv_packed_plan(const convop_conv_problem *p);
 
-/* Bytes of the workspace that no lane has of its own: a compact bias, weights that a call packs as
- * a whole, since zones take them again and again, and pixels. */
+/* Bytes of the workspace that no lane has of its own: a compact bias, all packed weights if a call
+ * needs them, and pixels. */
 static inline size_t cvp_conv_packed_shared(const struct packed *k)
 {
-    return k->bias_bytes + (k->is_zoned ? k->weight_bytes : 0) + k->pixel_bytes;
+    return k->bias_bytes + (k->packs_all ? k->weight_bytes : 0) + k->pixel_bytes;
 }
 
 /* The same for one zone of it. */

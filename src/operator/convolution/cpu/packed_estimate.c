@@ -37,6 +37,11 @@ static const conv_prices prices[2][2] = {
         },
 };
 
+/* How much longer it takes to pack an element of all weights, which no cache holds, than one of a
+ * chunk; with steps between them. */
+#define FAR     3
+#define STRIDED 5
+
 /* Adds so many pixels of all groups and images, in so many walks, that read so many taps. */
 static void add_pixels(const struct packed *k, double pixels, double walks, double taps,
                        double work[CONV_KINDS])
@@ -58,12 +63,14 @@ static void add_zones(const struct packed *k, double images, double work[CONV_KI
     const struct stencil all = cvp_conv_stencil(k->p, 0, 0);
     struct stencil s;
     int64_t at[3] = {0};
-    while (cvp_conv_stencil_next_zone(&all, at, &s)) {
+    while (cvp_conv_stencil_next_zone(&all, k->zones, at, &s)) {
         const struct packed zone = cvp_conv_packed_zone(k, &s);
         add_pixels(&zone, images * (double)(s.d.count * s.h.count * s.w.count), (double)k->p->g,
                    (double)(s.d.taps * s.h.taps * s.w.taps), work);
     }
-    work[WEIGHTS] = (double)(k->p->g * k->panels * k->columns * k->taps * k->ends.in.c);
+    if (k->packs_all)
+        work[WEIGHTS] = (k->p->channels_last ? FAR : STRIDED) *
+                        (double)(k->p->g * k->panels * k->columns * k->taps * k->ends.in.c);
 }
 
 double cvp_conv_packed_estimate(const convop_conv_problem *p)

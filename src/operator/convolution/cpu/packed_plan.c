@@ -23,6 +23,10 @@
  * this part of all, in percent. */
 #define ZONED_PERCENT 80
 
+/* Packing weights this often takes as long as to pack all of them, write them to memory and read
+ * them from there. */
+#define PACKED_ONCE 2
+
 static int64_t pixels_of(const struct packed *k, const struct stencil *s)
 {
     return k->p->mb * s->d.count * s->h.count * s->w.count;
@@ -43,15 +47,17 @@ static int64_t most_taps(const struct packed *k)
     return most;
 }
 
-/* Only a dilated window leaves the image by so much. */
-static int is_zoned(const struct packed *k)
+static int is_zoned(struct packed *k)
 {
-    const convop_conv_problem *p = k->p;
-    if (k->phases > 1 || (p->dd == 1 && p->dh == 1 && p->dw == 1)) return 0;
-    const struct stencil all = cvp_conv_stencil(p, 0, 0);
+    if (k->phases > 1 || k->taps == 1) return 0;
+    const struct stencil all = cvp_conv_stencil(k->p, 0, 0);
+    k->zones.d = cvp_conv_stencil_is_sparse(&all.d);
+    k->zones.h = cvp_conv_stencil_is_sparse(&all.h);
+    k->zones.w = cvp_conv_stencil_is_sparse(&all.w);
+    if (!k->zones.d && !k->zones.h && !k->zones.w) return 0;
     struct stencil s;
     int64_t at[3] = {0}, products = 0;
-    while (cvp_conv_stencil_next_zone(&all, at, &s)) {
+    while (cvp_conv_stencil_next_zone(&all, k->zones, at, &s)) {
         if (taps_of(&s) == 0) return 0; /* sums of nothing: not worth a case of their own */
         products += taps_of(&s) * cvp_max_i64(pixels_of(k, &s), FETCH_PIXELS);
     }
@@ -116,18 +122,21 @@ struct packed cvp_conv_packed_zone(const struct packed *k, const struct stencil 
     return z;
 }
 
-/* What the largest of the zones needs. */
+/* What the largest of the zones needs, and how often they take weights. In NC* a tap's weights are
+ * far apart. */
 static void measure_zones(struct packed *k)
 {
     const struct stencil all = cvp_conv_stencil(k->p, 0, 0);
     struct stencil s;
-    int64_t at[3] = {0};
+    int64_t at[3] = {0}, taken = 0;
     k->pixel_bytes = k->lane_bytes = 0;
-    while (cvp_conv_stencil_next_zone(&all, at, &s)) {
+    while (cvp_conv_stencil_next_zone(&all, k->zones, at, &s)) {
         const struct packed z = cvp_conv_packed_zone(k, &s);
         if (z.pixel_bytes > k->pixel_bytes) k->pixel_bytes = z.pixel_bytes;
         if (z.lane_bytes > k->lane_bytes) k->lane_bytes = z.lane_bytes;
+        taken += taps_of(&s) * cvp_ceil_div(pixels_of(k, &s), z.block);
     }
+    k->packs_all = !k->p->channels_last || taken > PACKED_ONCE * taps_of(&all);
 }
 
 struct packed cvp_conv_packed_plan(const convop_conv_problem *p)

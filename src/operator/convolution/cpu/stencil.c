@@ -133,11 +133,42 @@ static int64_t zone_of(const struct stencil_axis *a, int64_t begin, struct stenc
     return end;
 }
 
-int cvp_conv_stencil_next_zone(const struct stencil *s, int64_t at[3], struct stencil *zone)
+/* The same, or the whole axis. */
+static int64_t part_of(const struct stencil_axis *a, int is_zoned, int64_t begin,
+                       struct stencil_axis *zone)
+{
+    if (is_zoned) return zone_of(a, begin, zone);
+    *zone = *a;
+    return a->count;
+}
+
+/* Asking about more of them would take longer than a small problem. */
+#define MOST_SPARSE_TAPS 16
+
+int cvp_conv_stencil_is_sparse(const struct stencil_axis *a)
+{
+    if (a->taps == 0 || a->taps > MOST_SPARSE_TAPS) return 0;
+    /* No tap of more outputs than this reads outside. */
+    const int64_t before = cvp_ceil_div(cvp_max_i64(0, -stencil_low(a)), a->in_step);
+    const int64_t behind =
+        cvp_ceil_div(cvp_max_i64(0, stencil_high(a) - a->in_size + 1), a->in_step);
+    if (before + behind < a->count / 4) return 0;
+    int64_t inside = 0;
+    struct stencil_axis zone;
+    for (int64_t at = 0; at < a->count;) {
+        at = zone_of(a, at, &zone);
+        inside += zone.count * zone.taps;
+    }
+    return inside <= a->count * a->taps * 3 / 4;
+}
+
+int cvp_conv_stencil_next_zone(const struct stencil *s, struct stencil_zones axes, int64_t at[3],
+                               struct stencil *zone)
 {
     if (at[0] >= s->d.count) return 0;
-    const int64_t d = zone_of(&s->d, at[0], &zone->d), h = zone_of(&s->h, at[1], &zone->h);
-    at[2] = zone_of(&s->w, at[2], &zone->w);
+    const int64_t d = part_of(&s->d, axes.d, at[0], &zone->d);
+    const int64_t h = part_of(&s->h, axes.h, at[1], &zone->h);
+    at[2] = part_of(&s->w, axes.w, at[2], &zone->w);
     if (at[2] < s->w.count) return 1;
     at[2] = 0;
     at[1] = h;

@@ -38,10 +38,19 @@ int64_t cvp_conv_phases(const convop_conv_problem *p);
  * are merged into w, so that a pointwise convolution has one long row. */
 struct stencil cvp_conv_stencil(const convop_conv_problem *p, int64_t phase, int merge);
 
-/* The next part of a walk whose outputs all read the same taps inside of the image: a walk over
- * these taps alone, so that no padding is read. `at` is where it begins, at first {0, 0, 0}; it
+/* The axes of a walk that fall into zones. */
+struct stencil_zones {
+    int d, h, w;
+};
+
+/* The next zone of a walk: outputs that in these axes all read the same taps inside of the image,
+ * and these taps alone, so that no padding is read. `at` is where it begins, at first {0, 0, 0}; it
  * becomes the beginning of the one after it. 0: there are no more. */
-int cvp_conv_stencil_next_zone(const struct stencil *s, int64_t at[3], struct stencil *zone);
+int cvp_conv_stencil_next_zone(const struct stencil *s, struct stencil_zones axes, int64_t at[3],
+                               struct stencil *zone);
+
+/* 1 if at least a quarter of what the axis reads with its few taps is padding. */
+int cvp_conv_stencil_is_sparse(const struct stencil_axis *a);
 
 /* The least and the largest input that the axis reads, in or out of the image. */
 static inline int64_t stencil_low(const struct stencil_axis *a)
