@@ -1,4 +1,5 @@
 /* What the row `implicit` is expected to take. */
+#include "src/common/size.h"
 #include "src/operator/convolution/cpu/estimate.h"
 #include "src/operator/convolution/cpu/implicit.h"
 #include "src/operator/convolution/cpu/implicit_filter.h"
@@ -8,7 +9,8 @@
 /* Call; vector multiply-adds; elements broadcast for them; tiles; runs, or vectors gathered into
  * panels; elements of packed weights; elements staged, or packed of diff_dst; elements that tiles
  * leave elsewhere first, or of weights that the first-level cache does not keep from one tile to
- * the next; bytes; elements of weights that the second does not keep from one task to the next. */
+ * the next (backward by weights: vectors of src); bytes; elements of weights that the second does
+ * not keep from one task to the next. */
 enum {
     CALL,
     PRODUCTS,
@@ -57,14 +59,14 @@ static const conv_prices prices[3][2] =
         [CONVOP_BWD_W] =
             {
                 {
-                    {1.5e+03, 0.228, 0, 17.1, 0, 0, 0.209, 0.771, 0.00811},
-                    {1.75e+03, 0.144, 2.31e-05, 14.3, 0, 0, 0.204, 1, 0.00326},
-                    {2.88e+03, 0.182, 0, 46.8, 0, 0, 0.251, 0.6, 0},
+                    {1.5e+03, 0.0434, 0.361, 26.8, 0.0422, 0, 0.153, 0.0194, 0},
+                    {1.5e+03, 0.158, 0, 35.7, 2.09, 0, 0.184, 0, 0.00585},
+                    {1.5e+03, 0.185, 0, 103, 8.59, 0, 0.197, 0.0854, 0.00282},
                 },
                 {
-                    {1.5e+03, 0.107, 0.288, 0, 0, 0, 0, 0, 0.00213},
-                    {1.5e+03, 0.0746, 0.229, 0, 0, 0, 0, 0, 0.0111},
-                    {1.5e+03, 0.0595, 0.292, 1.01, 0, 0, 0, 0, 0.0119},
+                    {1.5e+03, 0.0429, 0.341, 6.39, 0, 0, 0, 0.155, 0.123},
+                    {1.5e+03, 0, 0.323, 1.15, 0, 0, 0, 0.369, 0.00136},
+                    {1.5e+03, 0.0392, 0.313, 0, 0, 0, 0, 0.751, 0.00101},
                 },
             },
 };
@@ -158,6 +160,24 @@ double cvp_conv_implicit_estimate(const convop_conv_problem *p)
     return p->channels_last ? estimate_last(p) : estimate_first(p);
 }
 
+#define LINE 64 /* bytes of a line of a cache, of which the first level has SETS sets */
+#define SETS 64
+
+/* N*C: 1 if the vectors of src that one tile of a chunk reads are not in the first-level cache when
+ * the next one reads them: pixels of so many channels meet in few sets. */
+static int is_reloaded(const struct implicit_filter *f)
+{
+    const convop_conv_problem *p = f->p;
+    const int64_t pixel = p->ic * f->step * f->size, lines = pixel / LINE;
+    const int64_t every = pixel % LINE ? 1 : cvp_min_i64(lines & -lines, SETS);
+    const double sets = cvp_conv_least(SETS, (double)(SETS / every) * f->kernels->vectors);
+    const double pixels = (double)f->chunk * (double)p->ow;
+    return pixels * f->kernels->vectors > sets * (CONV_FIRST_LEVEL / (LINE * SETS));
+}
+
+/* Fewer rows of a tile than this take no less time. */
+#define FEW_ROWS 4
+
 double cvp_conv_implicit_filter_estimate(const convop_conv_problem *p)
 {
     const struct implicit_filter *f = p->cut;
@@ -171,15 +191,19 @@ double cvp_conv_implicit_filter_estimate(const convop_conv_problem *p)
     const double rows = (double)p->mb * (double)(p->od * p->oh);
     const double chunks = (double)p->mb * cvp_conv_parts((double)(p->od * p->oh), (double)f->chunk);
     const double tiles = g * taps * cvp_conv_parts(high, f->kernels->rows) * panels;
+    const double steps = g * pixels * taps, least = p->channels_last ? 0 : FEW_ROWS;
     double work[CONV_KINDS] = {
-        [PRODUCTS] = g * pixels * taps * high * vectors,
-        [BROADCASTS] = g * pixels * taps * high * panels,
+        [PRODUCTS] = steps * cvp_conv_most(high, least) * vectors,
+        [BROADCASTS] = steps * high * panels,
         [TILES] = tiles * chunks,
         [RUNS] = tiles * (cvp_conv_is_pointwise(p) ? chunks : rows),
         [STAGED] =
             p->channels_last ? 0 : pixels * (double)p->oc * (double)(f->in_blocks * f->tap_blocks),
-        [PUT] = p->channels_last ? 0 : (double)p->oc * (double)f->icg * taps,
     };
+    if (!p->channels_last)
+        work[PUT] = (double)p->oc * (double)f->icg * taps;
+    else if (is_reloaded(f))
+        work[RELOADED] = steps * cvp_conv_parts(high, f->kernels->rows) * vectors;
     /* Every task has its own copies. */
     const double src = (double)p->mb * (double)cvp_conv_src_pixels(p) * (double)p->ic;
     const double converted =

@@ -1,0 +1,164 @@
+/* The row `packed`, backward by weights: products of panels, summed over the pixels of all images.
+ *
+ *     diff_weights[o][j] += diff_dst[pixel][o] * src[what j of the filter multiplies at pixel]
+ *
+ * Both operands are packed with pixels as their depth, whatever rows and images they are of, so
+ * that short rows cost no more than others; an element j of a filter lies where diff_weights has
+ * it, in either layout, so that sums go there without being turned. diff_dst is packed once; a
+ * panel of src, as many elements of a filter as a tile is wide, takes a part of the pixels at a
+ * time and meets all output channels. */
+#include "src/operator/convolution/cpu/packed_filter.h"
+
+#include "src/common/size.h"
+#include "src/common/stage.h"
+#include "src/engine/parallel.h"
+
+#define LINE 64 /* bytes of a cache line */
+
+struct job {
+    const struct packed_filter *f;
+    const char *src, *diff_dst;
+    char *out, *tiles, *lanes;
+    int64_t m0, m1; /* pixels that are packed */
+};
+
+/* Tiles that are packed side by side. */
+#define TILES 8
+
+/* Tasks are parts of the pixels, for some of the tiles. */
+static void pack_tiles(void *arg, int lane, int64_t begin, int64_t end)
+{
+    (void)lane;
+    const struct job *job = arg;
+    const struct packed_filter *f = job->f;
+    const int64_t all = f->p->g * f->tiles, shares = cvp_ceil_div(all, TILES);
+    int outer = cvp_stage_enter(CONVOP_STAGE_PACKING);
+    for (int64_t task = begin; task < end; task++) {
+        const int64_t part = task / shares, i = task % shares * TILES, m = job->m0 + part * f->part;
+        cvp_conv_packed_filter_dst(f, job->diff_dst, m, cvp_min_i64(m + f->part, job->m1), i,
+                                   cvp_min_i64(i + TILES, all),
+                                   job->tiles + part * f->step * f->size);
+    }
+    cvp_stage_leave(outer);
+}
+
+/* What a lane works with: panels of src, staged lines, and the lines of a tile of sums, in bytes
+ * from its first element, which are fetched while it is summed. */
+struct own {
+    char *panels, *lines;
+    int64_t ahead[CVP_PACKED_PIXELS];
+};
+
+static void list_lines(const struct packed_filter *f, int64_t ahead[CVP_PACKED_PIXELS])
+{
+    const int64_t width = cvp_min_i64(f->columns, f->filter) * f->size;
+    int64_t n = 0;
+    for (int64_t i = 0; i < f->height && n < CVP_PACKED_PIXELS; i++)
+        for (int64_t at = 0; at < width && n < CVP_PACKED_PIXELS; at += LINE)
+            ahead[n++] = i * f->filter * f->size + at;
+    while (n < CVP_PACKED_PIXELS) ahead[n++] = 0;
+}
+
+/* A tile of panel j of those of a group. */
+static void multiply(const struct job *job, const struct own *own, int64_t g, int64_t j, int64_t i,
+                     int64_t m0, int64_t m1, const char *panel)
+{
+    const struct packed_filter *f = job->f;
+    const int64_t o = i * f->height, part = (m0 - job->m0) / f->part * f->step;
+    const struct cvp_tile_run run = {job->tiles + ((g * f->tiles + i) * f->tile + part) * f->size,
+                                     panel, m1 - m0};
+    char *sums = job->out + ((g * f->ocg + o) * f->filter + j * f->columns) * f->size;
+    const struct cvp_tile_args t = {.runs = &run,
+                                    .num_runs = 1,
+                                    .a_col = f->height,
+                                    .is_panels = 1,
+                                    .ahead = sums,
+                                    .ahead_table = own->ahead,
+                                    .c = sums,
+                                    .c_row = f->filter,
+                                    .add = f->p->add || m0 > 0};
+    cvp_tile_run(f->kernels, &t, (int)cvp_min_i64(f->height, f->ocg - o),
+                 (int)cvp_min_i64(f->columns, f->filter - j * f->columns));
+}
+
+/* Tasks are shares of the tiles of some panels of a group. */
+static void run_panels(void *arg, int lane, int64_t begin, int64_t end)
+{
+    const struct job *job = arg;
+    const struct packed_filter *f = job->f;
+    struct own own = {.panels = job->lanes + (size_t)lane * f->lane_bytes};
+    own.lines = own.panels + f->panel_bytes;
+    list_lines(f, own.ahead);
+    int outer = cvp_stage_enter(CONVOP_STAGE_PRODUCT);
+    for (int64_t task = begin; task < end; task++) {
+        const int64_t share = task % f->shares, g = task / f->shares / f->groups;
+        const int64_t j0 = task / f->shares % f->groups * f->group;
+        const int64_t j1 = cvp_min_i64(j0 + f->group, f->panels);
+        const int64_t i0 = f->tiles * share / f->shares, i1 = f->tiles * (share + 1) / f->shares;
+        for (int64_t m = job->m0; m < job->m1; m += f->part) {
+            const int64_t end_m = cvp_min_i64(m + f->part, job->m1);
+            int product = cvp_stage_enter(CONVOP_STAGE_LOWERING);
+            for (int64_t j = j0; j < j1; j++)
+                cvp_conv_packed_filter_src(f, job->src, g, j * f->columns, m, end_m, own.lines,
+                                           own.panels + (j - j0) * f->panel * f->size);
+            cvp_stage_leave(product);
+            for (int64_t i = i0; i < i1; i++)
+                for (int64_t j = j0; j < j1; j++)
+                    multiply(job, &own, g, j, i, m, end_m,
+                             own.panels + (j - j0) * f->panel * f->size);
+        }
+    }
+    cvp_stage_leave(outer);
+}
+
+static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
+{
+    struct packed_filter *f = cut;
+    if (!cvp_conv_is_plain(p, why)) return 0;
+    *f = cvp_conv_packed_filter_plan(p);
+    if (f->lanes > 0) return 1;
+    snprintf(why, CONVOP_WHY_SIZE, "needs more workspace than the limit of %zu bytes",
+             p->workspace_limit);
+    return 0;
+}
+
+static size_t workspace(const convop_conv_problem *p)
+{
+    const struct packed_filter *f = p->cut;
+    return f->tile_bytes + (size_t)f->lanes * f->lane_bytes;
+}
+
+static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
+                         const convop_context *context, void *scratch)
+{
+    const struct packed_filter *f = p->cut;
+    struct job job = {.f = f,
+                      .src = t->src,
+                      .diff_dst = t->dst,
+                      .out = t->out,
+                      .tiles = scratch,
+                      .lanes = (char *)scratch + f->tile_bytes};
+    for (job.m0 = 0; job.m0 < f->pixels; job.m0 = job.m1) {
+        job.m1 = cvp_min_i64(job.m0 + f->depth, f->pixels);
+        cvp_parallel_on(context, f->lanes,
+                        cvp_ceil_div(job.m1 - job.m0, f->part) *
+                            cvp_ceil_div(p->g * f->tiles, TILES),
+                        pack_tiles, &job);
+        cvp_parallel_on(context, f->lanes, p->g * f->groups * f->shares, run_panels, &job);
+    }
+    return CONVOP_OK;
+}
+
+extern const convop_conv_impl cvp_conv_packed_bwd_w;
+const convop_conv_impl cvp_conv_packed_bwd_w = {
+    .struct_size = sizeof(convop_conv_impl),
+    .name = "packed",
+    .direction = CONVOP_BWD_W,
+    .version = 1,
+    .level = CONVOP_LEVEL_BUILTIN,
+    .cut = cut,
+    .cut_size = CONV_CUT_SIZE(struct packed_filter),
+    .workspace = workspace,
+    .run = run,
+    .estimate = cvp_conv_packed_filter_estimate,
+};

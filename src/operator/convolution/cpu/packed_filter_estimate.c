@@ -1,0 +1,65 @@
+/* What the row `packed`, backward by weights, is expected to take. */
+#include "src/operator/convolution/cpu/estimate.h"
+#include "src/operator/convolution/cpu/packed_filter.h"
+
+/* Call; vector multiply-adds; elements broadcast for them; tiles; elements of diff_dst packed; of
+ * src; lines of src, or rows of pixels; elements that lie apart or, N*C, pieces of pixels beyond
+ * the first; sums that are written; those of weights that the second-level cache does not hold. */
+enum { CALL, PRODUCTS, BROADCASTS, TILES, DST, SRC, LINES, PIECES, SUMS, FAR };
+
+static const conv_prices prices[2] = {
+    {
+        {2.5e+03, 0.0569, 0.394, 0, 0.278, 0.25, 14.4, 0, 0.407, 0.234},
+        {2.5e+03, 0.17, 0, 10.6, 0.314, 0.213, 14.5, 0.0127, 0, 0.119},
+        {2.5e+03, 0.142, 0.105, 0, 0.277, 0.169, 15.7, 0.064, 0, 0.0869},
+    },
+    {
+        {2.5e+03, 0.0553, 0.397, 0, 0.484, 0.26, 33.2, 0, 0.313, 0.3},
+        {2.5e+03, 0.164, 0, 8.37, 0.387, 0.196, 37.8, 0.687, 0, 0.161},
+        {2.5e+03, 0.178, 0.0129, 0, 0.306, 0.128, 63.6, 1.18, 0, 0.101},
+    },
+};
+
+/* NC*: of a panel, for each row of pixels. */
+static double lines_of(const struct packed_filter *f)
+{
+    const double columns = cvp_conv_least((double)f->columns, (double)f->filter);
+    if (cvp_conv_is_pointwise(f->p)) return 0;
+    if (!f->shares_lines) return (double)f->columns;
+    return cvp_conv_parts(columns, cvp_conv_least((double)f->p->kw, columns));
+}
+
+/* N*C: of a panel, for each pixel. */
+static double pieces_of(const struct packed_filter *f)
+{
+    const convop_conv_problem *p = f->p;
+    const double columns = cvp_conv_least((double)f->columns, (double)f->filter);
+    const double run = (double)f->icg * (double)(p->g > 1 || p->dw > 1 ? 1 : p->kw);
+    return cvp_conv_parts(columns, cvp_conv_least(run, columns));
+}
+
+double cvp_conv_packed_filter_estimate(const convop_conv_problem *p)
+{
+    const struct packed_filter *f = p->cut;
+    const double g = (double)p->g, pixels = (double)f->pixels, ocg = (double)f->ocg;
+    const double panels = g * (double)f->panels, parts = cvp_conv_parts(pixels, (double)f->part);
+    const double packed = panels * (double)f->shares * pixels; /* pixels of panels */
+    const double sums = (double)p->oc * (double)f->filter * parts;
+    const double columns = cvp_conv_least((double)f->columns, (double)f->filter);
+    double work[CONV_KINDS] = {
+        [CALL] = 1,
+        [PRODUCTS] = pixels * ocg * g * cvp_conv_parts((double)f->filter, f->kernels->lanes),
+        [BROADCASTS] = pixels * ocg * panels,
+        [TILES] = panels * (double)f->tiles * parts,
+        [DST] = pixels * g * (double)(f->tiles * f->height),
+        [SRC] = packed * (double)f->columns,
+        [LINES] = packed / (double)f->width * (p->channels_last ? 1 : lines_of(f)),
+        [SUMS] = sums,
+        [FAR] = sums / parts * (double)f->size > CONV_SECOND_LEVEL ? sums : 0,
+    };
+    if (p->channels_last)
+        work[PIECES] = packed * (pieces_of(f) - 1);
+    else if (!f->shares_lines)
+        work[PIECES] = packed * columns;
+    return cvp_conv_price(p, prices[p->channels_last], work, g * (double)(f->groups * f->shares));
+}
