@@ -25,31 +25,30 @@ void cvp_text_add(struct cvp_text *text, const char *format, ...)
     if (length > 0) text->need += (size_t)length;
 }
 
-static void put(struct cvp_text *text, const char *what, size_t length)
-{
-    if (text->need < text->size) {
-        size_t left = text->size - text->need - 1, some = length < left ? length : left;
-        memcpy(text->at + text->need, what, some);
-        text->at[text->need + some] = '\0';
-    }
-    text->need += length;
-}
-
+/* Letter by letter: these are of a few letters, and made in a process's first calls, which find
+ * nothing of what copies and measures long texts in a cache. */
 void cvp_text_put(struct cvp_text *text, const char *what)
 {
-    put(text, what, strlen(what));
+    char *at = text->at;
+    const size_t last = text->size > 0 ? text->size - 1 : 0;
+    size_t need = text->need;
+    for (; *what != '\0'; what++, need++)
+        if (need < last) at[need] = *what;
+    if (text->size > 0) at[need < last ? need : last] = '\0';
+    text->need = need;
 }
 
 void cvp_text_put_number(struct cvp_text *text, const char *name, int64_t value)
 {
-    char digits[20];
-    size_t at = sizeof(digits);
+    char digits[21];
+    char *at = digits + sizeof(digits) - 1;
     uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    do digits[--at] = (char)('0' + rest % 10);
+    *at = '\0';
+    do *--at = (char)('0' + rest % 10);
     while (rest /= 10);
-    if (value < 0) digits[--at] = '-';
+    if (value < 0) *--at = '-';
     cvp_text_put(text, name);
-    put(text, digits + at, sizeof(digits) - at);
+    cvp_text_put(text, at);
 }
 
 void cvp_text_one_line(char *text)

@@ -49,13 +49,9 @@ static int is_sound(const char *line, size_t length)
     return memcmp(sum, line + body + 1, HEX_DIGITS) == 0;
 }
 
-/* A process's first look-ups find none of this in a cache: one copy of each part is quicker than
- * what unrolling saves. */
-#define SMALL __attribute__((noinline))
-
 /* The field that begins at *at and ends before a tab; moves *at behind the tab. 0: there is none.
  */
-static SMALL int take(const char **at, const char *end, struct cvp_tune_span *field)
+static int take(const char **at, const char *end, struct cvp_tune_span *field)
 {
     const char *tab = memchr(*at, '\t', (size_t)(end - *at));
     if (!tab) return 0;
@@ -64,22 +60,28 @@ static SMALL int take(const char **at, const char *end, struct cvp_tune_span *fi
     return 1;
 }
 
-/* Digits alone, at most 18 of them. */
-static SMALL int read_digits(struct cvp_tune_span field, int64_t *value)
+static int is_digit(char c)
 {
-    if (field.length < 1 || field.length > 18) return 0;
+    return c >= '0' && c <= '9';
+}
+
+/* A field of digits alone, at most 18 of them; moves *at behind its tab. A process's first look-ups
+ * find none of this in a cache: one copy is quicker than what unrolling saves. */
+static __attribute__((noinline)) int take_number(const char **at, const char *end, int64_t *value)
+{
+    const char *begin = *at, *c = begin;
     int64_t v = 0;
-    for (size_t i = 0; i < field.length; i++) {
-        if (field.at[i] < '0' || field.at[i] > '9') return 0;
-        v = 10 * v + (field.at[i] - '0');
-    }
+    for (; c < end && c - begin <= 18 && is_digit(*c); c++)
+        if (c - begin < 18) v = 10 * v + (*c - '0');
+    if (c == begin || c - begin > 18 || c == end || *c != '\t') return 0;
     *value = v;
+    *at = c + 1;
     return 1;
 }
 
 /* But for tabs, which end fields. Without an early exit, so that compilers use vectors: this runs
  * over every key of a file. */
-static SMALL int has_control(const char *text, size_t length)
+static int has_control(const char *text, size_t length)
 {
     unsigned found = 0;
     for (size_t i = 0; i < length; i++) {
@@ -93,12 +95,10 @@ enum cvp_tune_line cvp_tune_line_kind(const char *line, size_t length, int *form
 {
     if (length == 0) return CVP_TUNE_COMMENT;
     if (line[0] == '#') {
-        struct cvp_tune_span number;
         int64_t value;
         const char *at = line + HEADER_LENGTH;
         if (length < HEADER_LENGTH || memcmp(line, HEADER, HEADER_LENGTH) != 0 ||
-            !is_sound(line, length) || !take(&at, line + length, &number) ||
-            !read_digits(number, &value) || value < 1)
+            !is_sound(line, length) || !take_number(&at, line + length, &value) || value < 1)
             return CVP_TUNE_COMMENT;
         *format = value < INT_MAX ? (int)value : INT_MAX;
         return CVP_TUNE_HEADER;
@@ -137,44 +137,55 @@ int cvp_tune_next_line(const char **at, const char *end, struct cvp_tune_span *l
 /* ---- fields --------------------------------------------------------------------------------- */
 
 /* Digits, and perhaps a point and digits; at most 15 digits in all, which a double holds exactly,
- * as it does the power of ten: so the quotient is the nearest double. */
-static SMALL int read_ms(struct cvp_tune_span field, double *value)
+ * as it does the power of ten: so the quotient is the nearest double. Moves *at behind the tab. */
+static __attribute__((noinline)) int take_ms(const char **at, const char *end, double *value)
 {
-    double number = 0, scale = 1;
-    size_t digits = 0, point = 0;
-    for (size_t i = 0; i < field.length; i++) {
-        char c = field.at[i];
-        if (c == '.' && !point && i > 0 && i + 1 < field.length) {
-            point = 1;
-            continue;
-        }
-        if (c < '0' || c > '9' || ++digits > 15) return 0;
-        number = 10 * number + (c - '0');
-        if (point) scale *= 10;
+    static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7,
+                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14};
+    const char *begin = *at, *c = begin, *point = NULL;
+    int64_t number = 0;
+    for (; c < end && c - begin <= 16; c++) {
+        if (*c == '.' && !point && c > begin)
+            point = c;
+        else if (is_digit(*c))
+            number = 10 * number + (*c - '0');
+        else
+            break;
     }
-    *value = number / scale;
-    return digits > 0;
+    const int64_t digits = c - begin - (point != NULL), behind = point ? c - point - 1 : 0;
+    if (c == end || *c != '\t' || digits < 1 || digits > 15 || (point && behind == 0)) return 0;
+    *value = (double)number / powers[behind];
+    *at = c + 1;
+    return 1;
 }
 
-int cvp_tune_decode(const char *line, size_t length, struct cvp_tune_fields *fields)
+/* The name of a row. */
+static int take_impl(const char **at, const char *end, struct cvp_tune_span *impl)
 {
-    struct cvp_tune_span version, ms, estimated_ms, workspace, when;
-    struct cvp_tune_span *const all[] = {&fields->device, &fields->software, &fields->problem,
-                                         &fields->impl,   &version,          &ms,
-                                         &estimated_ms,   &workspace,        &when,
-                                         &fields->plan};
+    return take(at, end, impl) && impl->length > 0 && impl->length < CVP_TUNE_IMPL &&
+           !has_control(impl->at, impl->length);
+}
+
+/* What is left before the last tab. */
+static int take_plan(const char *at, const char *end, struct cvp_tune_span *plan)
+{
+    if (at == end || end[-1] != '\t') return 0;
+    *plan = (struct cvp_tune_span){at, (size_t)(end - 1 - at)};
+    return plan->length == 0 || (!memchr(at, '\t', plan->length) && !has_control(at, plan->length));
+}
+
+int cvp_tune_decode(const char *line, size_t length, struct cvp_tune_fields *f)
+{
     const char *at = line + KIND_LENGTH, *end = line + length - HEX_DIGITS;
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (!take(&at, end, all[i])) return 0;
-    int64_t number, bytes;
-    if (at != end || has_control(fields->impl.at, (size_t)(end - fields->impl.at)) ||
-        fields->impl.length == 0 || fields->impl.length >= CVP_TUNE_IMPL ||
-        !read_digits(version, &number) || number > INT_MAX || !read_ms(ms, &fields->ms) ||
-        !read_ms(estimated_ms, &fields->estimated_ms) || !read_digits(workspace, &bytes) ||
-        !read_digits(when, &fields->when))
+    int64_t version, bytes;
+    if (!take(&at, end, &f->device) || !take(&at, end, &f->software) ||
+        !take(&at, end, &f->problem) || !take_impl(&at, end, &f->impl) ||
+        !take_number(&at, end, &version) || version > INT_MAX || !take_ms(&at, end, &f->ms) ||
+        !take_ms(&at, end, &f->estimated_ms) || !take_number(&at, end, &bytes) ||
+        !take_number(&at, end, &f->when) || !take_plan(at, end, &f->plan))
         return 0;
-    fields->impl_version = (int)number;
-    fields->workspace_bytes = (uint64_t)bytes;
+    f->impl_version = (int)version;
+    f->workspace_bytes = (uint64_t)bytes;
     return 1;
 }
 
