@@ -153,7 +153,7 @@ typedef struct convop_op {
 /** Sets this thread's error text (printf) and returns status, for `return convop_fail(...)`. */
 CONVOP_API convop_status convop_fail(convop_status status, const char *format, ...)
 #ifdef __GNUC__
-    __attribute__((format(printf, 2, 3)))
+    __attribute__((cold, format(printf, 2, 3)))
 #endif
     ;
 
