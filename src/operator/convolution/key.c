@@ -80,6 +80,13 @@ static const char *software_of(const struct conv_rows *rows, const struct cvp_gp
     return text;
 }
 
+void cvp_tune_name_cpu(void)
+{
+    char software[CONV_SOFTWARE];
+    (void)device_of(0);
+    (void)software_of(&cvp_conv_builtin_rows, NULL, software);
+}
+
 /* GPUs of a kind have one key. */
 static int is_like_an_earlier_one(int ordinal)
 {

@@ -126,6 +126,7 @@ static void load(struct mirror *m, uint64_t epoch)
     struct cvp_tune_batch *batch = NULL;
     convop_status status = CONVOP_OK;
     double began = cvp_now_ms();
+    cvp_tune_name_cpu();
     if (m->path[0]) batch = read_records(m->path, &fresh, m, &left, &status);
     if (status == CONVOP_E_NO_MEMORY) return;
     double now = cvp_now_ms();

@@ -48,4 +48,8 @@ size_t cvp_tune_count(void);
 #define CVP_TUNE_IDENTITY 16384
 void cvp_tune_identity(char *lines, size_t size);
 
+/* Makes what all keys of the CPU begin with, for it is done once: when a file is read, so that the
+ * first look-up does not wait for it. Defined by the same. */
+void cvp_tune_name_cpu(void);
+
 #endif
