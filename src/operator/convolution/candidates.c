@@ -31,9 +31,8 @@ static int ask(const convop_conv_impl *row, const convop_conv_problem *p, convop
     *finished_apart = !cvp_conv_row_view(row, p, seen);
     if (!*finished_apart || (cvp_conv_is_wide(p) && !cvp_conv_is_on_gpu(p)))
         return cvp_conv_ask(row, seen, cut, why);
-    snprintf(why, CONVOP_WHY_SIZE,
-             "it computes no activation or residual of this type and these strides");
-    return 0;
+    return cvp_conv_refuse(why,
+                           "it computes no activation or residual of this type and these strides");
 }
 
 /* Of a pass over dst. */
@@ -57,18 +56,26 @@ static void rate(struct conv_candidate *c, const convop_conv_problem *p, size_t 
 
 int cvp_conv_consider(const struct conv_plan *plan, const convop_conv_problem *behind,
                       size_t copy_bytes, const convop_conv_impl *row, int rates,
+                      convop_conv_problem *seen, struct conv_cut *cut,
                       struct conv_candidate *candidate, char why[CONVOP_WHY_SIZE])
+{
+    int apart, copies = !ask(row, &plan->given, seen, cut, &apart, why);
+    if (copies && (!behind || !ask(row, behind, seen, cut, &apart, why))) return 0;
+    *candidate = (struct conv_candidate){.impl = row, .copies = copies, .finished_apart = apart};
+    candidate->bytes = row->workspace ? row->workspace(seen) : 0;
+    if (copies && !cvp_add_size(copy_bytes, candidate->bytes, &candidate->bytes))
+        candidate->bytes = SIZE_MAX;
+    if (rates) rate(candidate, seen, copy_bytes);
+    return 1;
+}
+
+int cvp_conv_rate(const struct conv_plan *plan, const convop_conv_problem *behind,
+                  size_t copy_bytes, const convop_conv_impl *row, struct conv_candidate *candidate,
+                  char why[CONVOP_WHY_SIZE])
 {
     convop_conv_problem seen;
     struct conv_cut cut;
-    int apart, copies = !ask(row, &plan->given, &seen, &cut, &apart, why);
-    if (copies && (!behind || !ask(row, behind, &seen, &cut, &apart, why))) return 0;
-    *candidate = (struct conv_candidate){.impl = row, .copies = copies, .finished_apart = apart};
-    candidate->bytes = row->workspace ? row->workspace(&seen) : 0;
-    if (copies && !cvp_add_size(copy_bytes, candidate->bytes, &candidate->bytes))
-        candidate->bytes = SIZE_MAX;
-    if (rates) rate(candidate, &seen, copy_bytes);
-    return 1;
+    return cvp_conv_consider(plan, behind, copy_bytes, row, 1, &seen, &cut, candidate, why);
 }
 
 /* Groups that no estimate crosses, the best first. */
@@ -116,7 +123,6 @@ void cvp_conv_candidates(const struct conv_plan *plan, const char *name,
         struct conv_candidate c;
         char why[CONVOP_WHY_SIZE];
         if (row == without || (name[0] && strcmp(row->name, name) != 0)) continue;
-        if (cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, row, 1, &c, why))
-            add(all, &c);
+        if (cvp_conv_rate(plan, has_copies ? &behind : NULL, bytes, row, &c, why)) add(all, &c);
     }
 }

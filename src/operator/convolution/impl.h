@@ -13,24 +13,27 @@
 /* The row that takes every problem and is the last to be chosen. */
 #define CONV_REFERENCE "reference"
 
+/* For applicable and cut: says why a row does not take a problem, and answers 0. Cold, so that none
+ * of it lies in the way of what runs each time. */
+int cvp_conv_refuse(char why[CONVOP_WHY_SIZE], const char *format, ...)
+    __attribute__((cold, format(printf, 2, 3)));
+
 /* For applicable, of rows that take compact tensors of any type. */
 static inline int cvp_conv_is_dense(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
     if (p->dense) return 1;
-    snprintf(why, CONVOP_WHY_SIZE,
-             "a tensor has gaps, and a compact copy exceeds the workspace of %zu bytes",
-             p->workspace_limit);
-    return 0;
+    return cvp_conv_refuse(
+        why, "a tensor has gaps, and a compact copy exceeds the workspace of %zu bytes",
+        p->workspace_limit);
 }
 
 /* For applicable, of rows that take compact tensors of float32 or float64 only. */
 static inline int cvp_conv_is_plain(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
     if (!p->dense || cvp_conv_is_wide(p)) return cvp_conv_is_dense(p, why);
-    snprintf(why, CONVOP_WHY_SIZE,
-             "it computes in float32, and a float32 copy exceeds the workspace of %zu bytes",
-             p->workspace_limit);
-    return 0;
+    return cvp_conv_refuse(
+        why, "it computes in float32, and a float32 copy exceeds the workspace of %zu bytes",
+        p->workspace_limit);
 }
 
 /* Address of an element. */
@@ -76,10 +79,8 @@ static inline int cvp_conv_ask(const convop_conv_impl *row, convop_conv_problem 
 {
     const int cuts = cvp_conv_cuts(row);
     p->cut = NULL;
-    if (p->math == CONVOP_MATH_STRICT && cvp_conv_error_bound(row) > 0) {
-        snprintf(why, CONVOP_WHY_SIZE, "math is strict");
-        return 0;
-    }
+    if (p->math == CONVOP_MATH_STRICT && cvp_conv_error_bound(row) > 0)
+        return cvp_conv_refuse(why, "math is strict");
     why[0] = '\0';
     int yes = cuts ? row->cut(p, cut->bytes, why) : row->applicable(p, why);
     why[yes ? 0 : CONVOP_WHY_SIZE - 1] = '\0';

@@ -98,7 +98,7 @@ void cvp_conv_log_choice(const struct conv_plan *plan)
         const convop_conv_impl *row = rows.at[i];
         struct conv_candidate c = {.estimated_ms = 0};
         char why[CONVOP_WHY_SIZE];
-        int takes = cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, row, 1, &c, why);
+        int takes = cvp_conv_rate(plan, has_copies ? &behind : NULL, bytes, row, &c, why);
         cvp_log(&plan->context->sink, "dispatch,Convolution,%s,%s,%s,%.4f,%s", s.direction,
                 row->name,
                 row == plan->impl ? "chosen"

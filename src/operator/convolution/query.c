@@ -69,7 +69,7 @@ static void fill_row(convop_conv_row *to, const struct conv_plan *plan,
     to->name = row->name;
     to->version = row->version;
     to->error_bound = cvp_conv_error_bound(row);
-    to->applicable = cvp_conv_consider(plan, behind, copy_bytes, row, 1, &c, to->why_not);
+    to->applicable = cvp_conv_rate(plan, behind, copy_bytes, row, &c, to->why_not);
     if (!to->applicable) return;
     to->why_not[0] = '\0';
     to->workspace_bytes = c.bytes;

@@ -1,9 +1,19 @@
-/* Why no row was chosen. */
+/* Why a row does not take a problem, and why none was chosen. */
+#include <stdarg.h>
 #include <string.h>
 
 #include "src/common/status.h"
 #include "src/common/text.h"
 #include "src/operator/convolution/select.h"
+
+int cvp_conv_refuse(char why[CONVOP_WHY_SIZE], const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, CONVOP_WHY_SIZE, format, args);
+    va_end(args);
+    return 0;
+}
 
 int cvp_conv_is_named(const struct conv_rows *rows, const char *name, const convop_conv_problem *p)
 {
@@ -18,7 +28,7 @@ static int refuses(const struct conv_plan *plan, const convop_conv_impl *row,
                    char why[CONVOP_WHY_SIZE])
 {
     struct conv_candidate candidate;
-    return !cvp_conv_consider(plan, NULL, 0, row, 0, &candidate, why);
+    return !cvp_conv_rate(plan, NULL, 0, row, &candidate, why);
 }
 
 static convop_status fail_by_name(const struct conv_plan *plan, struct conv_row_list rows,

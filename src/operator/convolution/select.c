@@ -54,19 +54,28 @@ static convop_status begin(struct conv_plan *plan, const convop_conv_impl *row, 
     return row->begin(&plan->problem, notes, &plan->state, &plan->bytes);
 }
 
+/* The view that a row was asked about, and what it made of it, where that is not in the plan yet.
+ */
+static convop_status ask(struct conv_plan *plan, const struct conv_candidate *candidate)
+{
+    convop_conv_problem behind;
+    size_t bytes;
+    char why[CONVOP_WHY_SIZE];
+    if (candidate->is_in_plan) return CONVOP_OK;
+    if (candidate->copies) cvp_conv_plan_behind(plan, &behind, &bytes);
+    cvp_conv_row_view(candidate->impl, candidate->copies ? &behind : &plan->given, &plan->problem);
+    if (!cvp_conv_cuts(candidate->impl) ||
+        cvp_conv_ask(candidate->impl, &plan->problem, &plan->cut, why))
+        return CONVOP_OK;
+    return convop_fail(CONVOP_E_INTERNAL,
+                       "Convolution: implementation %s took a problem and now does not: %s",
+                       candidate->impl->name, why);
+}
+
 convop_status cvp_conv_plan_take(struct conv_plan *plan, const struct conv_candidate *candidate,
                                  convop_conv_choice choice, const char *notes)
 {
-    size_t copy_bytes = 0;
-    convop_conv_problem behind;
-    char why[CONVOP_WHY_SIZE];
-    if (candidate->copies) cvp_conv_plan_behind(plan, &behind, &copy_bytes);
-    cvp_conv_row_view(candidate->impl, candidate->copies ? &behind : &plan->given, &plan->problem);
-    if (cvp_conv_cuts(candidate->impl) &&
-        !cvp_conv_ask(candidate->impl, &plan->problem, &plan->cut, why))
-        return convop_fail(CONVOP_E_INTERNAL,
-                           "Convolution: implementation %s took a problem and now does not: %s",
-                           candidate->impl->name, why);
+    CVP_RETURN_IF_ERROR(ask(plan, candidate));
     plan->copies = candidate->copies;
     plan->is_finished_apart = candidate->finished_apart;
     plan->choice = choice;
@@ -76,15 +85,17 @@ convop_status cvp_conv_plan_take(struct conv_plan *plan, const struct conv_candi
         return convop_fail(CONVOP_E_INTERNAL,
                            "Convolution: implementation %s wants %zu bytes of workspace for a "
                            "problem that it takes, allowed are %zu",
-                           candidate->impl->name, plan->bytes - copy_bytes,
-                           plan->problem.workspace_limit);
+                           candidate->impl->name, plan->bytes, plan->given.workspace_limit);
     plan->impl = candidate->impl;
     plan->is_light = is_light(plan);
     return CONVOP_OK;
 }
 
-/* The row that an answer of the cache means, if it still fits. */
-static int find_answer(const struct conv_plan *plan, const struct cvp_tune_choice *answer,
+/* ---- what the cache knows -------------------------------------------------------------------- */
+
+/* The row that an answer of the cache means, if it still fits; then the plan holds what it was
+ * asked. */
+static int find_answer(struct conv_plan *plan, const struct cvp_tune_choice *answer,
                        const convop_conv_impl *without, struct conv_candidate *found)
 {
     const size_t limit = plan->given.workspace_limit;
@@ -97,8 +108,9 @@ static int find_answer(const struct conv_plan *plan, const struct cvp_tune_choic
         return 0;
     char why[CONVOP_WHY_SIZE];
     int has_copies = cvp_conv_plan_behind(plan, &behind, &bytes);
-    return cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, rows.at[i], 0, found, why) &&
-           found->bytes <= limit;
+    found->is_in_plan = cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, rows.at[i], 0,
+                                          &plan->problem, &plan->cut, found, why);
+    return found->is_in_plan && found->bytes <= limit;
 }
 
 static void drop(const struct cvp_tune_key *key)
@@ -107,56 +119,37 @@ static void drop(const struct cvp_tune_key *key)
     cvp_epoch_advance();
 }
 
-int cvp_conv_look_up(const struct conv_plan *plan, const struct cvp_tune_key *key,
-                     const convop_conv_impl *without, struct conv_candidate *found,
-                     struct cvp_tune_choice *answer)
+static convop_status take_answer(struct conv_plan *plan, const struct conv_candidate *candidate,
+                                 const struct cvp_tune_choice *answer, convop_conv_choice choice)
 {
-    if (!cvp_tune_lookup(key, answer)) {
-        if (cvp_verbose(2)) cvp_conv_log_look_up(plan, key, "miss", NULL);
-        return 0;
-    }
-    int fits = find_answer(plan, answer, without, found);
-    if (cvp_verbose(2)) cvp_conv_log_look_up(plan, key, fits ? "hit" : "dropped", answer);
-    if (fits) return 1;
-    cvp_free(answer->plan);
-    answer->plan = NULL;
-    drop(key);
-    return 0;
+    plan->ms = answer->ms;
+    return cvp_conv_plan_take(plan, candidate, choice, answer->plan ? answer->plan : "");
 }
 
-/* What a choice is made with, and what it comes to. */
-struct choosing {
-    struct conv_plan *plan;
-    const convop_conv_impl *without;
-    struct cvp_tune_key key;
+convop_status cvp_conv_take_cached(struct conv_plan *plan, const struct cvp_tune_key *key,
+                                   const convop_conv_impl *without, int is_timed)
+{
     struct conv_candidate found;
     struct cvp_tune_choice answer;
-};
+    if (!cvp_tune_lookup(key, &answer)) {
+        if (cvp_verbose(2)) cvp_conv_log_look_up(plan, key, "miss", NULL);
+        return CONVOP_E_UNSUPPORTED;
+    }
+    convop_status status = CONVOP_E_UNSUPPORTED;
+    const int fits = find_answer(plan, &answer, without, &found);
+    const int counts = fits && (answer.ms > 0 || !is_timed);
+    if (cvp_verbose(2)) cvp_conv_log_look_up(plan, key, fits ? "hit" : "dropped", &answer);
+    if (counts) status = take_answer(plan, &found, &answer, CONVOP_CHOICE_CACHED);
+    cvp_free(answer.plan);
+    if (!fits || (counts && status == CONVOP_E_UNSUPPORTED)) drop(key);
+    return status;
+}
+
+/* ---- the rule -------------------------------------------------------------------------------- */
 
 static int measures(const struct conv_plan *plan)
 {
     return plan->terms.mode == CVP_AUTOTUNE_LIMITED || plan->terms.mode == CVP_AUTOTUNE_FASTEST;
-}
-
-/* A choice that was made without the device has no time, and is only good until there is one. */
-static int is_cached(struct choosing *c)
-{
-    if (!cvp_conv_look_up(c->plan, &c->key, c->without, &c->found, &c->answer)) return 0;
-    if (c->answer.ms > 0 || !measures(c->plan)) return 1;
-    cvp_free(c->answer.plan);
-    c->answer.plan = NULL;
-    return 0;
-}
-
-static convop_status take_answer(struct choosing *c, convop_conv_choice choice)
-{
-    const char *notes = c->answer.plan ? c->answer.plan : "";
-    c->plan->ms = c->answer.ms;
-    convop_status status = cvp_conv_plan_take(c->plan, &c->found, choice, notes);
-    cvp_free(c->answer.plan);
-    c->answer.plan = NULL;
-    if (status == CONVOP_E_UNSUPPORTED) drop(&c->key);
-    return status;
 }
 
 /* The first that does not turn out not to run the problem. */
@@ -186,33 +179,43 @@ static int is_captured(const struct conv_plan *plan)
     return 1;
 }
 
-/* Measures and keeps what it finds, as one thread of those that need it. NONE where nothing could
- * be measured, or another thread is at it and nobody waits. */
-static convop_conv_choice measure(struct choosing *c, const struct conv_candidates *all)
+/* Measures, keeps what it finds and takes it. */
+static convop_status measure(struct conv_plan *plan, const struct cvp_tune_key *key,
+                             const struct conv_candidates *all)
+{
+    const struct conv_measuring how = {.budget_ms =
+                                           cvp_setting_int_or(CVP_SETTING_TUNE_BUDGET, 1000),
+                                       .verify = cvp_setting_int_or(CVP_SETTING_TUNE_VERIFY, 0)};
+    struct conv_result results[CONV_MAX_CANDIDATES];
+    const struct conv_candidate *winner;
+    struct cvp_tune_choice answer;
+    if (cvp_conv_measure(plan, all, &how, results, &winner) != CONVOP_OK)
+        return CONVOP_E_UNSUPPORTED;
+    if (cvp_conv_answer(all, results, winner, &answer)) (void)cvp_tune_store(key, &answer);
+    convop_status status = take_answer(plan, winner, &answer, CONVOP_CHOICE_MEASURED);
+    cvp_free(answer.plan);
+    if (status == CONVOP_E_UNSUPPORTED) drop(key);
+    return status;
+}
+
+/* As one thread of those that need it. UNSUPPORTED where nothing could be measured, or another
+ * thread is at it and nobody waits. */
+static convop_status measure_once(struct conv_plan *plan, const struct cvp_tune_key *key,
+                                  const convop_conv_impl *without,
+                                  const struct conv_candidates *all)
 {
     const int wait = cvp_setting_int_or(CVP_SETTING_TUNE_WAIT, 1);
-    if (is_captured(c->plan)) return CONVOP_CHOICE_NONE;
-    while (!cvp_tune_begin(&c->key, wait)) {
-        if (!wait) return CONVOP_CHOICE_NONE;
-        if (is_cached(c)) return CONVOP_CHOICE_CACHED;
+    convop_status status = CONVOP_E_UNSUPPORTED;
+    if (is_captured(plan)) return status;
+    while (!cvp_tune_begin(key, wait)) {
+        if (wait) status = cvp_conv_take_cached(plan, key, without, 1);
+        if (!wait || status != CONVOP_E_UNSUPPORTED) return status;
     }
     /* It may have been measured between this thread's look and its begin. */
-    convop_conv_choice choice = is_cached(c) ? CONVOP_CHOICE_CACHED : CONVOP_CHOICE_NONE;
-    if (choice == CONVOP_CHOICE_NONE) {
-        const struct conv_measuring how = {
-            .budget_ms = cvp_setting_int_or(CVP_SETTING_TUNE_BUDGET, 1000),
-            .verify = cvp_setting_int_or(CVP_SETTING_TUNE_VERIFY, 0)};
-        struct conv_result results[CONV_MAX_CANDIDATES];
-        const struct conv_candidate *winner;
-        if (cvp_conv_measure(c->plan, all, &how, results, &winner) == CONVOP_OK) {
-            choice = CONVOP_CHOICE_MEASURED;
-            c->found = *winner;
-            if (cvp_conv_answer(all, results, winner, &c->answer))
-                (void)cvp_tune_store(&c->key, &c->answer);
-        }
-    }
-    cvp_tune_end(&c->key);
-    return choice;
+    status = cvp_conv_take_cached(plan, key, without, 1);
+    if (status == CONVOP_E_UNSUPPORTED) status = measure(plan, key, all);
+    cvp_tune_end(key);
+    return status;
 }
 
 /* 1 if there is more than one way for the direction: of one there is nothing to be known. */
@@ -223,25 +226,24 @@ static int rows_compete(const struct conv_plan *plan)
     return CONV_IMPL_HAS(rows.at[0], alternatives) && rows.at[0]->alternatives;
 }
 
-/* The rule below "forced". */
+/* The rule below "forced". A choice that was made without the device has no time, and is only good
+ * until there is one. */
 static convop_status choose(struct conv_plan *plan, const convop_conv_impl *without)
 {
     struct conv_candidates all;
     struct conv_key texts;
-    struct choosing c = {.plan = plan, .without = without};
-    convop_conv_choice choice = CONVOP_CHOICE_NONE;
+    struct cvp_tune_key key;
     convop_status status = CONVOP_E_UNSUPPORTED;
     int asks = plan->terms.mode != CVP_AUTOTUNE_OFF && rows_compete(plan);
     if (asks) {
-        c.key = cvp_conv_key(plan, &texts);
-        if (is_cached(&c)) status = take_answer(&c, CONVOP_CHOICE_CACHED);
+        key = cvp_conv_key(plan, &texts);
+        status = cvp_conv_take_cached(plan, &key, without, measures(plan));
         if (status != CONVOP_E_UNSUPPORTED) return status;
     }
     cvp_conv_candidates(plan, "", without, &all);
     if (all.count == 0) return cvp_conv_fail_to_find(plan, "");
     if (asks && measures(plan) && (all.count > 1 || cvp_conv_is_on_gpu(&plan->given)))
-        choice = measure(&c, &all);
-    if (choice != CONVOP_CHOICE_NONE) status = take_answer(&c, choice);
+        status = measure_once(plan, &key, without, &all);
     if (status != CONVOP_E_UNSUPPORTED) return status;
     return take_first(plan, &all, CONVOP_CHOICE_ESTIMATED);
 }

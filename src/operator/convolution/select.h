@@ -13,6 +13,7 @@ struct conv_candidate {
     double estimated_ms; /* 0: not known */
     double rank;         /* what candidates with an estimate are sorted by */
     size_t bytes;        /* of workspace: the copies, then its own; above the limit where it lies */
+    int is_in_plan;      /* the plan holds what the row was asked, and its cut */
 };
 
 /* The best ones; more compete only where a program registers that many. */
@@ -32,11 +33,18 @@ struct conv_candidates {
 int cvp_conv_row_view(const convop_conv_impl *row, const convop_conv_problem *p,
                       convop_conv_problem *seen);
 
-/* Whether one row computes the plan's problem: 1, with *candidate, or 0 with the reason. With
- * `rates` it is asked for its estimates. behind NULL: there are no copies. */
+/* Whether one row computes the plan's problem: 1, with *candidate, or 0 with the reason. What it is
+ * shown of the problem is in *seen, with its cut. With `rates` it is asked for its estimates.
+ * behind NULL: there are no copies. */
 int cvp_conv_consider(const struct conv_plan *plan, const convop_conv_problem *behind,
                       size_t copy_bytes, const convop_conv_impl *row, int rates,
+                      convop_conv_problem *seen, struct conv_cut *cut,
                       struct conv_candidate *candidate, char why[CONVOP_WHY_SIZE]);
+
+/* The same, for who wants the answer alone. */
+int cvp_conv_rate(const struct conv_plan *plan, const convop_conv_problem *behind,
+                  size_t copy_bytes, const convop_conv_impl *row, struct conv_candidate *candidate,
+                  char why[CONVOP_WHY_SIZE]);
 
 /* Rows of that name ("": of any), but for `without` (may be NULL). */
 void cvp_conv_candidates(const struct conv_plan *plan, const char *name,
@@ -54,11 +62,12 @@ convop_status cvp_conv_plan_take(struct conv_plan *plan, const struct conv_candi
 /* Chooses by the rule and takes; may measure. `without` is a row that has just failed, or NULL. */
 convop_status cvp_conv_select(struct conv_plan *plan, const convop_conv_impl *without);
 
-/* 1 if the cache names a row that fits, with the row, not rated, and the answer, whose plan is the
- * caller's to free. One that does not fit any more, or is `without`, is dropped. */
-int cvp_conv_look_up(const struct conv_plan *plan, const struct cvp_tune_key *key,
-                     const convop_conv_impl *without, struct conv_candidate *found,
-                     struct cvp_tune_choice *answer);
+/* Takes what the cache knows of the key. UNSUPPORTED if that is nothing, or does not fit any more
+ * or is `without`, when it is dropped. With `is_timed` an answer that was not measured does not
+ * count.
+ */
+convop_status cvp_conv_take_cached(struct conv_plan *plan, const struct cvp_tune_key *key,
+                                   const convop_conv_impl *without, int is_timed);
 
 /* Says why there is none: UNSUPPORTED with each row's reason, INVALID for an unknown name. */
 convop_status cvp_conv_fail_to_find(const struct conv_plan *plan, const char *name);

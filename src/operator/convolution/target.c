@@ -110,17 +110,10 @@ static convop_status keep(const struct conv_plan *plan, const struct cvp_tune_ke
 static convop_status plan_and_keep(struct conv_plan *plan, struct refusals *refusals)
 {
     struct conv_key texts;
-    struct conv_candidate found;
-    struct cvp_tune_choice answer;
     const struct cvp_tune_key key = cvp_conv_key(plan, &texts);
-    if (cvp_conv_look_up(plan, &key, NULL, &found, &answer)) {
-        convop_status status =
-            cvp_conv_plan_take(plan, &found, CONVOP_CHOICE_CACHED, answer.plan ? answer.plan : "");
-        plan->ms = answer.ms;
-        cvp_free(answer.plan);
-        if (status != CONVOP_E_UNSUPPORTED) return status;
-    }
-    convop_status status = choose(plan, refusals);
+    convop_status status = cvp_conv_take_cached(plan, &key, NULL, 0);
+    if (status != CONVOP_E_UNSUPPORTED) return status;
+    status = choose(plan, refusals);
     return status == CONVOP_OK ? keep(plan, &key) : status;
 }
 

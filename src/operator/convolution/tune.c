@@ -45,13 +45,9 @@ static convop_status decide(struct conv_plan *plan, const struct cvp_tune_key *k
                             struct conv_result results[])
 {
     const struct conv_measuring how = {.budget_ms = o->budget_ms, .verify = o->verify};
-    struct conv_candidate found;
     struct cvp_tune_choice answer;
-    if (!o->again && cvp_conv_look_up(plan, key, NULL, &found, &answer)) {
-        convop_status status =
-            cvp_conv_plan_take(plan, &found, CONVOP_CHOICE_CACHED, answer.plan ? answer.plan : "");
-        cvp_free(answer.plan);
-        plan->ms = answer.ms;
+    if (!o->again) {
+        convop_status status = cvp_conv_take_cached(plan, key, NULL, 0);
         if (status != CONVOP_E_UNSUPPORTED) return status;
     }
     const struct conv_candidate *winner;

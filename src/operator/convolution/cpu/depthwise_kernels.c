@@ -1,6 +1,5 @@
 /* The list of depthwise kernel tables, by instruction set and type; what rows ask before they
  * choose one. */
-#include <stdio.h>
 
 #include "src/common/isa_list.h"
 #include "src/operator/convolution/cpu/depthwise.h"
@@ -33,21 +32,14 @@ static int is_moderate(int64_t o, int64_t s, int64_t k, int64_t d, int64_t p)
 
 int cvp_dw_takes(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
-    if (p->g != p->ic) {
-        snprintf(why, CONVOP_WHY_SIZE, "num_group is %lld, not the %lld channels of src",
-                 (long long)p->g, (long long)p->ic);
-        return 0;
-    }
-    if (p->depthwise_conv_off) {
-        snprintf(why, CONVOP_WHY_SIZE, "depthwise_conv_off is set");
-        return 0;
-    }
+    if (p->g != p->ic)
+        return cvp_conv_refuse(why, "num_group is %lld, not the %lld channels of src",
+                               (long long)p->g, (long long)p->ic);
+    if (p->depthwise_conv_off) return cvp_conv_refuse(why, "depthwise_conv_off is set");
     if (!is_moderate(p->od, p->sd, p->kd, p->dd, p->pd) ||
         !is_moderate(p->oh, p->sh, p->kh, p->dh, p->ph) ||
-        !is_moderate(p->ow, p->sw, p->kw, p->dw, p->pw)) {
-        snprintf(why, CONVOP_WHY_SIZE, "a stride, dilation or pad is above %d", CVP_DW_MAX_STEP);
-        return 0;
-    }
+        !is_moderate(p->ow, p->sw, p->kw, p->dw, p->pw))
+        return cvp_conv_refuse(why, "a stride, dilation or pad is above %d", CVP_DW_MAX_STEP);
     /* Several sums that meet in an output would be rounded there each time. */
     const int is_sum = p->direction == CONVOP_BWD_D
                            ? p->oc > p->ic || (p->kd > 1 && !p->channels_last)
@@ -59,7 +51,6 @@ int cvp_dw_takes(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 int cvp_dw_fits(const convop_conv_problem *p, size_t bytes, char why[CONVOP_WHY_SIZE])
 {
     if (bytes <= p->workspace_limit) return 1;
-    snprintf(why, CONVOP_WHY_SIZE, "needs %zu bytes of workspace, the limit is %zu", bytes,
-             p->workspace_limit);
-    return 0;
+    return cvp_conv_refuse(why, "needs %zu bytes of workspace, the limit is %zu", bytes,
+                           p->workspace_limit);
 }

@@ -7,9 +7,8 @@
 int cvp_conv_implicit_fits(const convop_conv_problem *p, int lanes, char why[CONVOP_WHY_SIZE])
 {
     if (lanes > 0) return 1;
-    snprintf(why, CONVOP_WHY_SIZE, "needs more workspace than the limit of %zu bytes",
-             p->workspace_limit);
-    return 0;
+    return cvp_conv_refuse(why, "needs more workspace than the limit of %zu bytes",
+                           p->workspace_limit);
 }
 
 /* Either of them. */

@@ -94,9 +94,8 @@ int cvp_conv_implicit_first_cut(const convop_conv_problem *p, void *cut, char wh
     struct implicit_first *f = cut;
     *f = cvp_conv_implicit_first_plan(p);
     if (f->phases <= CVP_IMPLICIT_MAX_PHASES) return cvp_conv_implicit_fits(p, f->lanes, why);
-    snprintf(why, CONVOP_WHY_SIZE, "the strides' product is %lld, it takes up to %d",
-             (long long)f->phases, CVP_IMPLICIT_MAX_PHASES);
-    return 0;
+    return cvp_conv_refuse(why, "the strides' product is %lld, it takes up to %d",
+                           (long long)f->phases, CVP_IMPLICIT_MAX_PHASES);
 }
 
 /* Of a call's own packed weights, and its bias. */

@@ -1,8 +1,6 @@
 /* Shared parts of the row `gemm`. */
 #include "src/operator/convolution/cpu/matmul.h"
 
-#include <stdio.h>
-
 #include "src/common/size.h"
 
 struct cvp_gemm_choice cvp_conv_matmul_for(const convop_conv_problem *p)
@@ -21,9 +19,8 @@ int cvp_conv_lanes_fit(const convop_conv_problem *p, const struct cvp_gemm_lanes
                        char why[CONVOP_WHY_SIZE])
 {
     if (lanes->lanes > 0) return 1;
-    snprintf(why, CONVOP_WHY_SIZE, "needs %zu bytes of workspace, the limit is %zu",
-             lanes->lane_bytes, p->workspace_limit);
-    return 0;
+    return cvp_conv_refuse(why, "needs %zu bytes of workspace, the limit is %zu", lanes->lane_bytes,
+                           p->workspace_limit);
 }
 
 int64_t cvp_conv_pixel_block(const convop_conv_problem *p, int64_t rows, int64_t pixels)

@@ -20,20 +20,15 @@ static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE
     if (!cvp_conv_is_plain(p, why)) return 0;
     struct packed *k = cut;
     *k = cvp_conv_packed_plan(p);
-    if (k->phases > CVP_PACKED_MAX_PHASES) {
-        snprintf(why, CONVOP_WHY_SIZE, "the strides' product is %lld, it takes up to %d",
-                 (long long)k->phases, CVP_PACKED_MAX_PHASES);
-        return 0;
-    }
-    if (!p->channels_last && k->taps > k->phases * CVP_PACKED_DEPTH) {
-        snprintf(why, CONVOP_WHY_SIZE, "the window has %lld places, it takes up to %d",
-                 (long long)k->taps, CVP_PACKED_DEPTH);
-        return 0;
-    }
+    if (k->phases > CVP_PACKED_MAX_PHASES)
+        return cvp_conv_refuse(why, "the strides' product is %lld, it takes up to %d",
+                               (long long)k->phases, CVP_PACKED_MAX_PHASES);
+    if (!p->channels_last && k->taps > k->phases * CVP_PACKED_DEPTH)
+        return cvp_conv_refuse(why, "the window has %lld places, it takes up to %d",
+                               (long long)k->taps, CVP_PACKED_DEPTH);
     if (k->lanes > 0) return 1;
-    snprintf(why, CONVOP_WHY_SIZE, "needs more workspace than the limit of %zu bytes",
-             p->workspace_limit);
-    return 0;
+    return cvp_conv_refuse(why, "needs more workspace than the limit of %zu bytes",
+                           p->workspace_limit);
 }
 
 static size_t workspace(const convop_conv_problem *p)

@@ -1,6 +1,5 @@
 /* How the row `winograd` cuts a problem, and which problems it takes. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "src/common/alloc.h"
 #include "src/common/cpu.h"
@@ -165,7 +164,7 @@ struct winograd cvp_conv_winograd_plan(const convop_conv_problem *p, char why[CO
         }
     }
     if (!fits)
-        snprintf(why, CONVOP_WHY_SIZE, "needs more workspace than the limit of %zu bytes",
-                 p->workspace_limit);
+        (void)cvp_conv_refuse(why, "needs more workspace than the limit of %zu bytes",
+                              p->workspace_limit);
     return w;
 }

@@ -2,16 +2,13 @@
  * else the direct ones, which take any. */
 #include "src/operator/convolution/cuda/depthwise_cost.h"
 
-#include <stdio.h>
-
 #include "src/common/size.h"
 
 int cvp_dw_is_depthwise(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
     if (p->g == p->ic && p->oc % p->ic == 0) return 1;
-    snprintf(why, CONVOP_WHY_SIZE, "groups are %lld, channels %lld: not depthwise", (long long)p->g,
-             (long long)p->ic);
-    return 0;
+    return cvp_conv_refuse(why, "groups are %lld, channels %lld: not depthwise", (long long)p->g,
+                           (long long)p->ic);
 }
 
 /* A fixed window: 2-D, square, 3 or 5 wide, stride 1 or 2. */
@@ -183,15 +180,11 @@ static int fits(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
     const int is_bias = p->direction == CONVOP_BWD_B;
     const int64_t elements = is_filter(p) ? p->oc * cvp_conv_taps(p) : out_count(p);
     if (elements / THREADS >= CVP_CUDA_MAX_X ||
-        (is_filter(p) && !is_bias && cvp_conv_taps(p) > CVP_CUDA_MAX_YZ)) {
-        snprintf(why, CONVOP_WHY_SIZE, "it takes more blocks than a launch has");
-        return 0;
-    }
-    if (workspace(p, 0) > p->workspace_limit) {
-        snprintf(why, CONVOP_WHY_SIZE, "it needs %zu bytes of workspace, allowed are %zu",
-                 workspace(p, 0), p->workspace_limit);
-        return 0;
-    }
+        (is_filter(p) && !is_bias && cvp_conv_taps(p) > CVP_CUDA_MAX_YZ))
+        return cvp_conv_refuse(why, "it takes more blocks than a launch has");
+    if (workspace(p, 0) > p->workspace_limit)
+        return cvp_conv_refuse(why, "it needs %zu bytes of workspace, allowed are %zu",
+                               workspace(p, 0), p->workspace_limit);
     return 1;
 }
 

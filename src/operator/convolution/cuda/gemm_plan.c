@@ -1,6 +1,5 @@
 /* Launches of implicit GEMM: forward and backward by data are one launch a phase of the window's
  * walk (cpu/stencil.h), the filter gradient is one in parts and one that adds them. */
-#include <stdio.h>
 
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/stencil.h"
@@ -121,15 +120,11 @@ static int takes(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
     if (!cvp_cuda_sizes_fit(p, why)) return 0;
     const struct stencil w = walk_of(p, 0);
     if (!has_room(p, 0) || w.w.count > MOST_PIXELS || w.w.in_size > MOST_PIXELS ||
-        cvp_conv_taps(p) > INT32_MAX) {
-        snprintf(why, CONVOP_WHY_SIZE, "it takes more blocks than a launch has");
-        return 0;
-    }
-    if (workspace(p, 0) > p->workspace_limit) {
-        snprintf(why, CONVOP_WHY_SIZE, "it needs %zu bytes of workspace, allowed are %zu",
-                 workspace(p, 0), p->workspace_limit);
-        return 0;
-    }
+        cvp_conv_taps(p) > INT32_MAX)
+        return cvp_conv_refuse(why, "it takes more blocks than a launch has");
+    if (workspace(p, 0) > p->workspace_limit)
+        return cvp_conv_refuse(why, "it needs %zu bytes of workspace, allowed are %zu",
+                               workspace(p, 0), p->workspace_limit);
     return 1;
 }
 

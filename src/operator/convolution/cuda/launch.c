@@ -2,7 +2,6 @@
 #include "src/operator/convolution/cuda/launch.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "src/common/size.h"
 
@@ -54,11 +53,9 @@ int cvp_cuda_sizes_fit(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
                              (p->kh - 1) * p->dh,
                              (p->kw - 1) * p->dw};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (sizes[i] > most) {
-            snprintf(why, CONVOP_WHY_SIZE, "a size is %lld, it counts to %lld", (long long)sizes[i],
-                     (long long)most);
-            return 0;
-        }
+        if (sizes[i] > most)
+            return cvp_conv_refuse(why, "a size is %lld, it counts to %lld", (long long)sizes[i],
+                                   (long long)most);
     return 1;
 }
 

@@ -5,7 +5,7 @@
 #define CVP_CONV_CUDA_LAUNCH_H
 
 #include "src/operator/convolution/cuda/args.h"
-#include "src/operator/convolution/problem.h"
+#include "src/operator/convolution/impl.h"
 
 /* The order of the types of a kernel in kernel_list.h. */
 enum cvp_cuda_type { CVP_CUDA_F32, CVP_CUDA_F16, CVP_CUDA_BF16, CVP_CUDA_F64 };

@@ -13,15 +13,13 @@ static int takes(const struct cvp_cuda_way *way, const convop_conv_problem *p,
 {
     const char *reason;
     if (cvp_cuda_has_kernels(&reason)) return way->takes(p, why);
-    snprintf(why, CONVOP_WHY_SIZE, "no CUDA kernels: %s", reason);
-    return 0;
+    return cvp_conv_refuse(why, "no CUDA kernels: %s", reason);
 }
 
 static int depthwise_applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
     if (!p->depthwise_conv_off) return takes(&cvp_cuda_depthwise, p, why);
-    snprintf(why, CONVOP_WHY_SIZE, "depthwise_conv_off is set");
-    return 0;
+    return cvp_conv_refuse(why, "depthwise_conv_off is set");
 }
 
 static int gemm_applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])

@@ -10,13 +10,9 @@
 static int applicable(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
     const char *reason;
-    if (p->cudnn_off) {
-        snprintf(why, CONVOP_WHY_SIZE, "cudnn_off is set");
-        return 0;
-    }
+    if (p->cudnn_off) return cvp_conv_refuse(why, "cudnn_off is set");
     if (cvp_cudnn_get(&reason)) return 1;
-    snprintf(why, CONVOP_WHY_SIZE, "no cuDNN: %s", reason);
-    return 0;
+    return cvp_conv_refuse(why, "no cuDNN: %s", reason);
 }
 
 static convop_status begin(const convop_conv_problem *p, const char *notes, void **state,
