@@ -1,7 +1,7 @@
 /* The settings: one table, what the environment and calls say, and the values that follow.
  *
- * Texts are guarded by CVP_LOCK_SETTINGS. A value that has been asked for once is cached in one
- * atomic word, so that hot paths take no lock; it is only written under the lock. */
+ * Texts are guarded by CVP_LOCK_SETTINGS. Values are cached in one atomic word each, so that hot
+ * paths take no lock; they are only written under the lock. */
 #include "src/common/settings.h"
 
 #include "convop/context.h"
@@ -147,24 +147,9 @@ static int parse(const struct setting *s, const char *text, int *value)
     return 0;
 }
 
-/* secure_getenv: in a program with more rights than its user, the user must not choose what is
- * loaded. An empty variable counts as unset, as shells have it. */
-static void read_environment(void)
-{
-    if (texts.read) return;
-    texts.read = 1;
-    for (int i = 0; i < CVP_SETTING_COUNT; i++) {
-        const char *text = secure_getenv(table[i].environment);
-        if (text == NULL || text[0] == '\0') continue;
-        texts.of[i].has_environment = 1;
-        snprintf(texts.of[i].environment, sizeof(texts.of[i].environment), "%s", text);
-    }
-}
-
-/* The text in force and where it is from. Under the lock. */
+/* The text in force and where it is from. Under the lock, once the environment has been read. */
 static const char *in_force(int i, convop_origin *origin)
 {
-    read_environment();
     if (texts.of[i].has_call) return *origin = CONVOP_ORIGIN_CALL, texts.of[i].call;
     if (texts.of[i].has_environment)
         return *origin = CONVOP_ORIGIN_ENVIRONMENT, texts.of[i].environment;
@@ -172,14 +157,30 @@ static const char *in_force(int i, convop_origin *origin)
 }
 
 /* Parses what is in force and caches it. Under the lock. */
-static uint64_t refresh(int i)
+static void refresh(int i)
 {
     convop_origin origin;
     int value = 0;
     int good = parse(&table[i], in_force(i, &origin), &value);
     uint64_t word = good ? KNOWN | (uint32_t)value : BAD;
     atomic_store_explicit(&cache[i], word, memory_order_relaxed);
-    return word;
+}
+
+/* Reads and parses it once, all of it: so no later call waits for a first use. Under the lock.
+ * secure_getenv: in a program with more rights than its user, the user must not choose what is
+ * loaded. An empty variable counts as unset, as shells have it. */
+static void read_environment(void)
+{
+    if (texts.read) return;
+    texts.read = 1;
+    for (int i = 0; i < CVP_SETTING_COUNT; i++) {
+        const char *text = secure_getenv(table[i].environment);
+        if (text != NULL && text[0] != '\0') {
+            texts.of[i].has_environment = 1;
+            snprintf(texts.of[i].environment, sizeof(texts.of[i].environment), "%s", text);
+        }
+        refresh(i);
+    }
 }
 
 /* Nothing but the word itself is published, so relaxed order will do. */
@@ -188,7 +189,8 @@ static uint64_t cached(int i)
     uint64_t word = atomic_load_explicit(&cache[i], memory_order_relaxed);
     if (word != UNKNOWN) return word;
     cvp_lock(CVP_LOCK_SETTINGS);
-    word = refresh(i);
+    read_environment();
+    word = atomic_load_explicit(&cache[i], memory_order_relaxed);
     cvp_unlock(CVP_LOCK_SETTINGS);
     return word;
 }
@@ -274,6 +276,7 @@ convop_status convop_set(const char *name, const char *value)
                            table[i].values);
     }
     cvp_lock(CVP_LOCK_SETTINGS);
+    read_environment();
     texts.of[i].has_call = value != NULL;
     if (value != NULL) snprintf(texts.of[i].call, sizeof(texts.of[i].call), "%s", value);
     refresh(i);
@@ -301,6 +304,7 @@ convop_status convop_setting_at(size_t index, convop_setting_info *info)
     all.values = s->values;
     int value = 0;
     cvp_lock(CVP_LOCK_SETTINGS);
+    read_environment();
     const char *text = in_force((int)index, &all.origin);
     int good = parse(s, text, &value);
     /* Cut off on purpose: the text may be one byte longer than a value can be. */

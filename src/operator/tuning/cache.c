@@ -5,6 +5,7 @@
  * what is in no file is carried over: so a record that others have forgotten goes here too. */
 #include "src/operator/tuning/cache.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,8 +39,8 @@ struct mirror {
 /* Changed by the flight's thread alone, under CVP_LOCK_TUNING. */
 static struct mirror mirror = {.why = "no memory to read it", .is_closed = 1};
 static int has_read;
-static uint64_t read_at; /* the epoch whose settings the path follows from */
-static double next_look; /* in ms of the clock */
+static _Atomic uint64_t read_at; /* the epoch whose settings the path follows from, plus 1 */
+static double next_look;         /* in ms of the clock */
 static char said[CVP_TUNE_WHY];
 
 static const struct cvp_tune_key the_file = {"", "", ""};
@@ -138,7 +139,7 @@ static void load(struct mirror *m, uint64_t epoch)
     if (batch) cvp_tune_batch_unref(batch, &left);
     mirror = *m;
     has_read = 1;
-    read_at = epoch;
+    atomic_store_explicit(&read_at, epoch + 1, memory_order_release);
     double pause = (now - began) * LOOK_PER_READ;
     next_look = now + (pause > LOOK_MS ? pause : LOOK_MS);
     cvp_unlock(CVP_LOCK_TUNING);
@@ -162,7 +163,7 @@ static void follow(void)
     }
     cvp_lock(CVP_LOCK_TUNING);
     if (!m.path[0]) memcpy(mirror.why, m.why, sizeof m.why);
-    read_at = epoch;
+    atomic_store_explicit(&read_at, epoch + 1, memory_order_release);
     next_look = cvp_now_ms() + LOOK_MS;
     cvp_unlock(CVP_LOCK_TUNING);
 }
@@ -180,10 +181,7 @@ void cvp_tune_leave(void)
 
 void cvp_tune_ready(void)
 {
-    cvp_lock(CVP_LOCK_TUNING);
-    int is_ready = has_read && read_at == cvp_epoch();
-    cvp_unlock(CVP_LOCK_TUNING);
-    if (is_ready) return;
+    if (atomic_load_explicit(&read_at, memory_order_acquire) == cvp_epoch() + 1) return;
     cvp_tune_enter();
     cvp_tune_leave();
 }

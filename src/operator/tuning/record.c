@@ -60,23 +60,24 @@ static int take(const char **at, const char *end, struct cvp_tune_span *field)
     return 1;
 }
 
-static int is_digit(char c)
+/* The value of the digits from *at on, which moves behind them. Something else follows: every line
+ * that is sound ends with a tab and its checksum. */
+static uint64_t read_digits(const char **at, uint64_t value)
 {
-    return c >= '0' && c <= '9';
+    const char *c = *at;
+    for (unsigned digit; (digit = (unsigned)(*c - '0')) <= 9; c++) value = 10 * value + digit;
+    *at = c;
+    return value;
 }
 
-/* A field of digits alone, at most 18 of them; moves *at behind its tab. A process's first look-ups
- * find none of this in a cache: one copy is quicker than what unrolling saves. */
-static __attribute__((noinline)) int take_number(const char **at, const char *end, int64_t *value)
+/* A field of digits alone, at most 18 of them; moves *at behind its tab. */
+static int take_number(const char **at, const char *end, int64_t *value)
 {
-    const char *begin = *at, *c = begin;
-    int64_t v = 0;
-    for (; c < end && c - begin <= 18 && is_digit(*c); c++)
-        if (c - begin < 18) v = 10 * v + (*c - '0');
-    if (c == begin || c - begin > 18 || c == end || *c != '\t') return 0;
-    *value = v;
-    *at = c + 1;
-    return 1;
+    const char *begin = *at, *tab = begin;
+    if (begin >= end) return 0;
+    *value = (int64_t)read_digits(&tab, 0);
+    *at = tab + 1;
+    return tab > begin && tab - begin <= 18 && *tab == '\t';
 }
 
 /* But for tabs, which end fields. Without an early exit, so that compilers use vectors: this runs
@@ -138,24 +139,24 @@ int cvp_tune_next_line(const char **at, const char *end, struct cvp_tune_span *l
 
 /* Digits, and perhaps a point and digits; at most 15 digits in all, which a double holds exactly,
  * as it does the power of ten: so the quotient is the nearest double. Moves *at behind the tab. */
-static __attribute__((noinline)) int take_ms(const char **at, const char *end, double *value)
+static int take_ms(const char **at, const char *end, double *value)
 {
     static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7,
                                     1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14};
-    const char *begin = *at, *c = begin, *point = NULL;
-    int64_t number = 0;
-    for (; c < end && c - begin <= 16; c++) {
-        if (*c == '.' && !point && c > begin)
-            point = c;
-        else if (is_digit(*c))
-            number = 10 * number + (*c - '0');
-        else
-            break;
+    const char *begin = *at, *tab = begin;
+    if (begin >= end) return 0;
+    uint64_t number = read_digits(&tab, 0);
+    const int64_t before = tab - begin;
+    int64_t behind = 0;
+    if (*tab == '.') {
+        const char *first = ++tab;
+        number = read_digits(&tab, number);
+        behind = tab - first;
+        if (behind == 0) return 0;
     }
-    const int64_t digits = c - begin - (point != NULL), behind = point ? c - point - 1 : 0;
-    if (c == end || *c != '\t' || digits < 1 || digits > 15 || (point && behind == 0)) return 0;
+    *at = tab + 1;
+    if (before < 1 || before + behind > 15 || *tab != '\t') return 0;
     *value = (double)number / powers[behind];
-    *at = c + 1;
     return 1;
 }
 
@@ -169,7 +170,7 @@ static int take_impl(const char **at, const char *end, struct cvp_tune_span *imp
 /* What is left before the last tab. */
 static int take_plan(const char *at, const char *end, struct cvp_tune_span *plan)
 {
-    if (at == end || end[-1] != '\t') return 0;
+    if (at >= end || end[-1] != '\t') return 0;
     *plan = (struct cvp_tune_span){at, (size_t)(end - 1 - at)};
     return plan->length == 0 || (!memchr(at, '\t', plan->length) && !has_control(at, plan->length));
 }
