@@ -7,7 +7,6 @@
 #include "src/common/clock.h"
 #include "src/common/fpenv.h"
 #include "src/common/size.h"
-#include "src/common/stage.h"
 #include "src/common/status.h"
 #include "src/engine/context.h"
 #include "src/operator/device.h"
@@ -265,11 +264,9 @@ void *cvp_call_workspace(const convop_exec *exec, size_t *bytes)
 
 convop_status cvp_call_plan(const struct cvp_call *call, void *plan, size_t *workspace_bytes)
 {
-    int outer = cvp_stage_enter(CONVOP_STAGE_PLAN);
     unsigned host = cvp_fpenv_enter();
     convop_status status = call->op->plan(&call->args, plan, workspace_bytes);
     cvp_fpenv_leave(host);
-    cvp_stage_leave(outer);
     return status;
 }
 

@@ -6,6 +6,7 @@
 
 #include "src/common/alloc.h"
 #include "src/common/size.h"
+#include "src/common/stage.h"
 #include "src/common/tensor.h"
 #include "src/operator/convolution/select.h"
 #include "src/operator/copy.h"
@@ -127,8 +128,10 @@ void cvp_conv_plan_start(struct conv_plan *plan, const convop_conv_problem *p,
 convop_status cvp_conv_plan_init(struct conv_plan *plan, const convop_conv_problem *p,
                                  const struct conv_terms *terms, const convop_context *context)
 {
+    int outer = cvp_stage_enter(CONVOP_STAGE_PLAN);
     cvp_conv_plan_start(plan, p, terms, context);
     convop_status status = cvp_conv_select(plan, NULL);
+    cvp_stage_leave(outer);
     if (status != CONVOP_OK) cvp_conv_plan_end(plan);
     return status;
 }
