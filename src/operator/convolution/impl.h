@@ -18,6 +18,15 @@
 int cvp_conv_refuse(char why[CONVOP_WHY_SIZE], const char *format, ...)
     __attribute__((cold, format(printf, 2, 3)));
 
+/* For cut: 1 if the workspace suffices for a thread at least. */
+static inline int cvp_conv_has_lanes(const convop_conv_problem *p, int lanes,
+                                     char why[CONVOP_WHY_SIZE])
+{
+    if (lanes > 0) return 1;
+    return cvp_conv_refuse(why, "needs more workspace than the limit of %zu bytes",
+                           p->workspace_limit);
+}
+
 /* For applicable, of rows that take compact tensors of any type. */
 static inline int cvp_conv_is_dense(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {

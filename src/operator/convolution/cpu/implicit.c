@@ -4,13 +4,6 @@
 #include "src/operator/convolution/cpu/implicit_first.h"
 #include "src/operator/convolution/cpu/implicit_last.h"
 
-int cvp_conv_implicit_fits(const convop_conv_problem *p, int lanes, char why[CONVOP_WHY_SIZE])
-{
-    if (lanes > 0) return 1;
-    return cvp_conv_refuse(why, "needs more workspace than the limit of %zu bytes",
-                           p->workspace_limit);
-}
-
 /* Either of them. */
 union cut {
     struct implicit_first first;

@@ -16,9 +16,6 @@ static inline int64_t cvp_conv_implicit_next(int64_t *number, int64_t count)
     return place;
 }
 
-/* For cut: 1 if a plan has lanes, or 0 with the reason. */
-int cvp_conv_implicit_fits(const convop_conv_problem *p, int lanes, char why[CONVOP_WHY_SIZE]);
-
 /* Expected milliseconds. */
 double cvp_conv_implicit_estimate(const convop_conv_problem *p);
 double cvp_conv_implicit_filter_estimate(const convop_conv_problem *p);

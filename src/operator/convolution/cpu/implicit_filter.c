@@ -93,7 +93,7 @@ static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE
     struct implicit_filter *f = cut;
     if (!(is_flat ? cvp_conv_is_dense(p, why) : cvp_conv_is_plain(p, why))) return 0;
     *f = cvp_conv_implicit_filter_plan(p);
-    return cvp_conv_implicit_fits(p, f->lanes, why);
+    return cvp_conv_has_lanes(p, f->lanes, why);
 }
 
 static size_t workspace(const convop_conv_problem *p)

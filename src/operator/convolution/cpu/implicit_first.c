@@ -93,7 +93,7 @@ int cvp_conv_implicit_first_cut(const convop_conv_problem *p, void *cut, char wh
 {
     struct implicit_first *f = cut;
     *f = cvp_conv_implicit_first_plan(p);
-    if (f->phases <= CVP_IMPLICIT_MAX_PHASES) return cvp_conv_implicit_fits(p, f->lanes, why);
+    if (f->phases <= CVP_IMPLICIT_MAX_PHASES) return cvp_conv_has_lanes(p, f->lanes, why);
     return cvp_conv_refuse(why, "the strides' product is %lld, it takes up to %d",
                            (long long)f->phases, CVP_IMPLICIT_MAX_PHASES);
 }

@@ -223,7 +223,7 @@ int cvp_conv_implicit_last_cut(const convop_conv_problem *p, void *cut, char why
 {
     struct implicit_last *l = cut;
     *l = cvp_conv_implicit_last_plan(p);
-    return cvp_conv_implicit_fits(p, l->lanes, why);
+    return cvp_conv_has_lanes(p, l->lanes, why);
 }
 
 size_t cvp_conv_implicit_last_workspace(const convop_conv_problem *p)

@@ -26,9 +26,7 @@ static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE
     if (!p->channels_last && k->taps > k->phases * CVP_PACKED_DEPTH)
         return cvp_conv_refuse(why, "the window has %lld places, it takes up to %d",
                                (long long)k->taps, CVP_PACKED_DEPTH);
-    if (k->lanes > 0) return 1;
-    return cvp_conv_refuse(why, "needs more workspace than the limit of %zu bytes",
-                           p->workspace_limit);
+    return cvp_conv_has_lanes(p, k->lanes, why);
 }
 
 static size_t workspace(const convop_conv_problem *p)

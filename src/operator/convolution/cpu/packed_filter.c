@@ -116,10 +116,7 @@ static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE
     struct packed_filter *f = cut;
     if (!cvp_conv_is_plain(p, why)) return 0;
     *f = cvp_conv_packed_filter_plan(p);
-    if (f->lanes > 0) return 1;
-    snprintf(why, CONVOP_WHY_SIZE, "needs more workspace than the limit of %zu bytes",
-             p->workspace_limit);
-    return 0;
+    return cvp_conv_has_lanes(p, f->lanes, why);
 }
 
 static size_t workspace(const convop_conv_problem *p)

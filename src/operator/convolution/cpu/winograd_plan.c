@@ -163,8 +163,6 @@ struct winograd cvp_conv_winograd_plan(const convop_conv_problem *p, char why[CO
             fits = share(&w, p->workspace_limit);
         }
     }
-    if (!fits)
-        (void)cvp_conv_refuse(why, "needs more workspace than the limit of %zu bytes",
-                              p->workspace_limit);
+    if (!fits) (void)cvp_conv_has_lanes(p, 0, why);
     return w;
 }
