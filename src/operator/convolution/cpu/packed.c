@@ -7,11 +7,15 @@
  * read once a block, and what is read again lies near: with a deep window, of which a block's
  * pixels do not fit the second-level cache, several panels take a chunk before the next one.
  *
+ * Of many pixels each lane takes blocks of its own: what one lane packs another gets slowly. Of few
+ * the lanes share a block's tiles, and then its panels.
+ *
  * Where much of what a window reads is padding, as if it is dilated far, its walk is cut into zones
  * of pixels, each of which reads some of the taps, and no padding. */
 #include "src/operator/convolution/cpu/packed.h"
 
 #include "src/common/size.h"
+#include "src/engine/parallel.h"
 #include "src/operator/convolution/cpu/bias.h"
 #include "src/operator/convolution/cpu/finish.h"
 
@@ -48,18 +52,42 @@ static void pack(const convop_conv_problem *p, const void *weights, void *packed
     cvp_conv_packed_all_weights(k, weights, packed, context);
 }
 
+/* Block i of a walk's blocks, those of one group after those of the other. */
+static struct packed_job block_of(const struct packed_job *walk, int64_t i)
+{
+    const struct packed *k = walk->k;
+    const struct stencil *s = &walk->b.s;
+    const int64_t pixels = k->p->mb * s->d.count * s->h.count * s->w.count;
+    const int64_t blocks = cvp_ceil_div(pixels, k->block);
+    struct packed_job job = *walk;
+    job.b = cvp_conv_packed_block(k, s, i / blocks);
+    job.b.m0 = i % blocks * k->block;
+    job.b.m1 = cvp_min_i64(job.b.m0 + k->block, pixels);
+    return job;
+}
+
+static void run_blocks(void *arg, int lane, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++) {
+        const struct packed_job job = block_of(arg, i);
+        cvp_conv_packed_multiply_alone(&job, lane);
+    }
+}
+
 /* All pixels of a walk, of which `packed`, if it is there, are the phase's weights. */
 static void run_walk(struct packed_job *job, const struct stencil *s, const convop_context *context)
 {
     const struct packed *k = job->k;
     const int64_t pixels = k->p->mb * s->d.count * s->h.count * s->w.count;
-    for (int64_t g = 0; g < k->p->g; g++) {
-        job->b = cvp_conv_packed_block(k, s, g);
-        for (int64_t m = 0; m < pixels; m += k->block) {
-            job->b.m0 = m;
-            job->b.m1 = cvp_min_i64(m + k->block, pixels);
-            cvp_conv_packed_multiply(job, context);
-        }
+    const int64_t blocks = k->p->g * cvp_ceil_div(pixels, k->block);
+    job->b = cvp_conv_packed_block(k, s, 0);
+    if (k->is_by_block) {
+        cvp_parallel_on(context, k->lanes, blocks, run_blocks, job);
+        return;
+    }
+    for (int64_t i = 0; i < blocks; i++) {
+        const struct packed_job block = block_of(job, i);
+        cvp_conv_packed_multiply(&block, context);
     }
 }
 

@@ -27,6 +27,7 @@ struct packed {
     int64_t height, block;   /* pixels of a tile, and at a time: whole tiles */
     int64_t group;           /* panels that take a chunk of the depth before the next one */
     int64_t shares;          /* a panel's tiles are cut into for threads */
+    int is_by_block;         /* lanes take blocks, with all panels; else the panels of each block */
     int64_t tile;            /* elements from one packed tile of pixels to the next */
     int is_in_order;         /* pixels lie in out as they are counted */
     int is_direct;           /* they are, and their sums are put there at once */
@@ -34,7 +35,8 @@ struct packed {
     struct stencil_zones zones;
     int packs_all; /* a call packs all weights first, as zones take them repeatedly */
     int is_by_tap; /* the depth is tap, channel; otherwise channel, tap */
-    size_t weight_bytes, bias_bytes, pixel_bytes; /* of all lanes */
+    size_t weight_bytes, bias_bytes,
+        pixel_bytes; /* of all lanes; lanes with blocks have their own */
     size_t panel_bytes, sum_bytes, piece_bytes, lane_bytes;
     int lanes;
 };
@@ -141,7 +143,10 @@ struct packed_job {
     char *out, *pixels, *lanes;
 };
 
-/* Computes the block. */
-void cvp_conv_packed_multiply(struct packed_job *job, const convop_context *context);
+/* Computes the block by all lanes. */
+void cvp_conv_packed_multiply(const struct packed_job *job, const convop_context *context);
+
+/* Computes it by one of them. */
+void cvp_conv_packed_multiply_alone(const struct packed_job *job, int lane);
 
 #endif

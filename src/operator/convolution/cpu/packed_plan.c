@@ -12,9 +12,14 @@
  * near it. */
 #define SUMMED_PIXELS 512
 
-/* Bytes of pixels, and of the sums of all lanes, where they are more than a cache holds. */
+/* Bytes of pixels and of sums, of all lanes, where they are more than a cache holds; of one lane's
+ * pixels. */
 #define DEEP_PIXEL_BYTES ((int64_t)4 << 20)
 #define DEEP_SUM_BYTES   ((int64_t)2 << 20)
+#define LANE_PIXEL_BYTES ((int64_t)2 << 20)
+
+/* Pixels that are worth a lane's own way over all weights. */
+#define LANE_PIXELS 96
 
 /* While a weight comes from memory it could be multiplied by about so many pixels. */
 #define FETCH_PIXELS 32
@@ -64,28 +69,45 @@ static int is_zoned(struct packed *k)
     return products <= taps_of(&all) * pixels_of(k, &all) / 100 * ZONED_PERCENT;
 }
 
+/* Blocks of pixels, so many for each lane, that lanes do not share; 0: they would be too small.
+ * Where a call packs weights, each lane would pack all of them. */
+static int64_t lane_blocks(const struct packed *k, int64_t pixels, int64_t most)
+{
+    const int64_t threads = k->p->threads;
+    if (threads == 1 || !k->p->constant_weights) return 0;
+    const int64_t blocks = cvp_ceil_div(cvp_ceil_div(pixels, most), threads) * threads;
+    return pixels / blocks < LANE_PIXELS ? 0 : blocks;
+}
+
 /* Equal blocks of equal tiles. Half of the second-level cache is for pixels. */
 static void cut(struct packed *k, int64_t pixels, int64_t depth)
 {
-    const int64_t rows = k->kernels->rows;
+    const int64_t rows = k->kernels->rows, threads = k->p->threads;
     const int64_t pixel = cvp_max_i64(1, depth * k->size), near = cvp_cpu_l2() / 2;
+    const int64_t lane = cvp_min_i64(LANE_PIXEL_BYTES, DEEP_PIXEL_BYTES / threads) / pixel;
+    const int64_t summed = k->is_direct ? INT64_MAX : SUMMED_PIXELS;
     int64_t most = cvp_max_i64(rows, near / pixel);
     const int is_deep = !k->is_direct && most < pixels && k->panels * k->columns > near / pixel;
-    if (is_deep) most = cvp_max_i64(most, DEEP_PIXEL_BYTES / pixel);
-    if (!k->is_direct) most = cvp_min_i64(most, SUMMED_PIXELS);
-    k->block = cvp_ceil_div(pixels, cvp_ceil_div(pixels, most));
+    const int64_t own = is_deep ? cvp_max_i64(most, lane) : cvp_min_i64(most, lane);
+    int64_t blocks = lane_blocks(k, pixels, cvp_max_i64(1, cvp_min_i64(own, summed)));
+    k->is_by_block = blocks > 0;
+    if (!k->is_by_block) {
+        if (is_deep) most = threads == 1 ? own : cvp_max_i64(most, DEEP_PIXEL_BYTES / pixel);
+        blocks = cvp_ceil_div(pixels, cvp_min_i64(most, summed));
+    }
+    k->block = cvp_ceil_div(pixels, blocks);
     const int64_t tiles = cvp_ceil_div(k->block, rows);
     k->height = cvp_ceil_div(k->block, tiles);
     k->block = tiles * k->height;
     k->group = 1;
-    if (is_deep) {
-        const int64_t lanes = cvp_min_i64(k->p->threads, k->panels);
-        k->group = cvp_min_i64(k->panels / lanes,
+    const int64_t lanes = cvp_min_i64(threads, k->panels); /* that share panels, or sums */
+    if (is_deep)
+        k->group = cvp_min_i64(k->is_by_block ? k->panels : k->panels / lanes,
                                DEEP_SUM_BYTES / lanes / (k->block * k->columns * k->size));
-        k->group = cvp_max_i64(1, k->group);
-    }
-    k->shares =
-        cvp_min_i64(tiles, cvp_ceil_div(k->p->threads > 1 ? 4 * k->p->threads : 1, k->panels));
+    k->group = cvp_max_i64(1, k->group);
+    k->shares = 1;
+    if (threads > 1 && !k->is_by_block)
+        k->shares = cvp_min_i64(tiles, cvp_ceil_div(4 * threads, k->panels));
 }
 
 /* Bytes; 0: too large to be counted. */
@@ -110,6 +132,10 @@ static int measure(struct packed *k, int64_t depth)
         k->piece_bytes = cvp_round_up(
             (size_t)(CVP_PACKED_DEPTH * k->height) * sizeof(struct cvp_piece), CVP_BUFFER_ALIGN);
     k->lane_bytes = k->panel_bytes + k->sum_bytes + k->piece_bytes;
+    if (k->is_by_block) {
+        k->lane_bytes += k->pixel_bytes;
+        k->pixel_bytes = 0;
+    }
     return 1;
 }
 
@@ -163,7 +189,8 @@ struct packed cvp_conv_packed_plan(const convop_conv_problem *p)
     if (k.is_zoned) measure_zones(&k);
     const size_t shared = cvp_conv_packed_shared(&k);
     if (shared <= p->workspace_limit)
-        k.lanes = (int)cvp_min_i64(cvp_min_i64(p->threads, k.panels * k.shares),
-                                   (int64_t)((p->workspace_limit - shared) / k.lane_bytes));
+        k.lanes = (int)cvp_min_i64(
+            k.is_by_block || k.is_zoned ? p->threads : cvp_min_i64(p->threads, k.panels * k.shares),
+            (int64_t)((p->workspace_limit - shared) / k.lane_bytes));
     return k;
 }

@@ -175,10 +175,21 @@ static void run_panels(void *arg, int lane, int64_t begin, int64_t end)
     cvp_stage_leave(outer);
 }
 
-void cvp_conv_packed_multiply(struct packed_job *job, const convop_context *context)
+void cvp_conv_packed_multiply_alone(const struct packed_job *job, int lane)
+{
+    const struct packed *k = job->k;
+    const size_t pixels = k->panel_bytes + k->sum_bytes + k->piece_bytes;
+    struct packed_job own = *job;
+    own.pixels = job->lanes + (size_t)lane * k->lane_bytes + pixels;
+    pack_tiles(&own, lane, 0, cvp_ceil_div(job->b.m1 - job->b.m0, k->height));
+    run_panels(&own, lane, 0, k->panels);
+}
+
+void cvp_conv_packed_multiply(const struct packed_job *job, const convop_context *context)
 {
     const struct packed *k = job->k;
     const int64_t tiles = cvp_ceil_div(job->b.m1 - job->b.m0, k->height);
-    cvp_parallel_on(context, k->lanes, tiles, pack_tiles, job);
-    cvp_parallel_on(context, k->lanes, k->panels * k->shares, run_panels, job);
+    struct packed_job own = *job;
+    cvp_parallel_on(context, k->lanes, tiles, pack_tiles, &own);
+    cvp_parallel_on(context, k->lanes, k->panels * k->shares, run_panels, &own);
 }
