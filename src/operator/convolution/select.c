@@ -7,6 +7,7 @@
 #include "src/common/epoch.h"
 #include "src/common/log.h"
 #include "src/common/settings.h"
+#include "src/common/size.h"
 #include "src/common/status.h"
 #include "src/cuda/context.h"
 #include "src/operator/convolution/key.h"
@@ -45,13 +46,17 @@ static int is_light(const struct conv_plan *plan)
     return ms > 0 && ms * 1e3 < light_us;
 }
 
-/* The state of a row that has one. */
+/* The state of a row that has one. What it wants of workspace lies behind the copies. */
 static convop_status begin(struct conv_plan *plan, const convop_conv_impl *row, const char *notes)
 {
     cvp_conv_plan_end_state(plan);
     if (!CONV_IMPL_HAS(row, end) || !row->begin) return CONVOP_OK;
+    const size_t copies = plan->given.workspace_limit - plan->problem.workspace_limit;
+    size_t own = plan->bytes - copies;
     plan->impl = row; /* which ends it */
-    return row->begin(&plan->problem, notes, &plan->state, &plan->bytes);
+    convop_status status = row->begin(&plan->problem, notes, &plan->state, &own);
+    if (!cvp_add_size(copies, own, &plan->bytes)) plan->bytes = SIZE_MAX;
+    return status;
 }
 
 /* The view that a row was asked about, and what it made of it, where that is not in the plan yet.
