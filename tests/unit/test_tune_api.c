@@ -243,14 +243,14 @@ static void paths_that_lead_nowhere(void **state)
 static int find_below(void *arg)
 {
     (void)arg;
-    TUNE_CHECK(tune_get(1) == 1 && tune_get(2) == 1 && tune_get(3) == 0);
+    TUNE_CHECK(tune_get(1) == 1 && tune_get(2) == 1 && tune_get(3) == 0 && tune_count() == 2);
     struct tune_key k;
     struct cvp_tune_choice choice = {.impl = "mine"};
     tune_key(&k, 1);
     TUNE_CHECK(cvp_tune_store(&k.key, &choice) == CONVOP_OK);
     TUNE_CHECK(tune_get(1) == -1 && tune_count() == 2); /* the user's hides it */
     size_t count;
-    TUNE_CHECK(convop_tune_forget(NULL, &count) == CONVOP_OK && count == 1);
+    TUNE_CHECK(convop_tune_forget(NULL, &count) == CONVOP_OK && count == 2); /* soon, too */
     TUNE_CHECK(tune_get(1) == 1); /* and the system's is there again */
     cvp_tune_drop(&k.key);
     TUNE_CHECK(tune_get(1) == 0 && tune_get(2) == 1);
@@ -266,6 +266,11 @@ static void the_system_lies_below(void **state)
     snprintf(system_file, sizeof system_file, "%s/system.tsv", tune_folder);
     assert_int_equal(rename(tune_file, system_file), 0);
     char *before = tune_read(system_file, &length);
+    /* A line of the user's that is malformed behind its key hides nothing of it. */
+    static const char soon[] =
+        "choice\tcpu=Test CPU;isa=avx2;threads=4\tconvop=1\tg1mb1ic2ih14oc64oh12kh3\timpl2\t2\t"
+        "soon\t0.5\t128\t1796040000\t\t8d5d4facd6b0a94e\n";
+    tune_write(tune_file, soon, sizeof soon - 1);
     /* A process that has read nothing yet: this one has. */
     char program[400];
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);

@@ -175,6 +175,24 @@ static void bad_lines_cost_themselves(void **state)
     free(bytes);
 }
 
+/* A line whose checksum fits, and whose time does not parse, stands in the way of no record of its
+ * key: not even of one without a date, before it or behind it. */
+static void malformed_lines_hide_nothing(void **state)
+{
+    (void)state;
+#define KEY "choice\tcpu=Test CPU;isa=avx2;threads=4\tconvop=1\tg1mb1ic2ih14oc64oh12kh3\timpl2\t2\t"
+    static const char good[] = KEY "0.25\t0.5\t128\t0\t\tfc2aacf1e7a9d61d\n";
+    static const char bad[] = KEY "soon\t0.5\t128\t1796040000\t\t8d5d4facd6b0a94e\n";
+    char bytes[1000];
+    for (int order = 0; order < 2; order++) {
+        int n = snprintf(bytes, sizeof bytes, "%s%s", order ? bad : good, order ? good : bad);
+        assert_int_equal(start_with(bytes, (size_t)n), 1);
+        assert_int_equal(tune_get(2), 1);
+        assert_int_equal(tune_put(2), CONVOP_OK);
+        assert_int_equal(tune_get(2), 1);
+    }
+}
+
 /* Nothing of it hangs, crashes, or is written to; records are kept in memory. */
 static void what_is_no_file_is_not_used(void **state)
 {
@@ -222,6 +240,7 @@ int main(void)
         TEST(a_newer_format_is_left_alone),
         TEST(a_foreign_file_is_left_alone),
         TEST(bad_lines_cost_themselves),
+        TEST(malformed_lines_hide_nothing),
         TEST(what_is_no_file_is_not_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,7 +221,7 @@ int cvp_tune_unpack(const char *line, size_t length, char **texts, convop_tune_r
 int64_t cvp_tune_line_when(const char *line, size_t length)
 {
     struct cvp_tune_fields fields;
-    return cvp_tune_decode(line, length, &fields) ? fields.when : 0;
+    return cvp_tune_decode(line, length, &fields) ? fields.when : -1;
 }
 
 /* ---- lines ---------------------------------------------------------------------------------- */

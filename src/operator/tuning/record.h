@@ -53,7 +53,7 @@ int cvp_tune_decode(const char *line, size_t length, struct cvp_tune_fields *fie
  * length of the line suffices. 0: it is malformed. */
 int cvp_tune_unpack(const char *line, size_t length, char **texts, convop_tune_record *record);
 
-/* `when` of a CVP_TUNE_CHOICE, 0 if it is malformed. */
+/* `when` of a CVP_TUNE_CHOICE; -1 if it is malformed, so that it is older than any that is not. */
 int64_t cvp_tune_line_when(const char *line, size_t length);
 
 /* The line of a record, with its newline and a 0, by cvp_malloc. INVALID: a text is NULL, empty

@@ -69,7 +69,7 @@ convop_status cvp_tune_snapshot_take(struct cvp_tune_snapshot *s, const char *ca
     for (size_t i = 0; i < s->count; i++) {
         struct cvp_tune_record *r = s->at[i].record;
         int is_hidden = last && cvp_tune_lines_equal(last, r->line);
-        if (!is_hidden) last = r->line;
+        if (!is_hidden && cvp_tune_line_when(r->line, r->length) >= 0) last = r->line;
         if (is_hidden || !cvp_tune_filter_takes(filter, r->line, r->length)) continue;
         struct cvp_tune_entry entry = s->at[i];
         s->at[i] = s->at[kept];

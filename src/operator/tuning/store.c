@@ -30,14 +30,23 @@ static void release(struct cvp_tune_batch *batch)
     cvp_tune_free_leftovers(&left);
 }
 
+/* It counts, and is well formed behind its key. */
+static int is_answer(const struct cvp_tune_record *r, struct cvp_tune_fields *fields)
+{
+    return r && !r->dropped && cvp_tune_decode(r->line, r->length, fields);
+}
+
 /* A record of ours, or of the system; 0: none. */
 static int find(const struct cvp_tune_key *key, uint64_t hash, struct cvp_tune_choice *choice)
 {
     cvp_lock(CVP_LOCK_TUNING);
-    struct cvp_tune_record *r = cvp_tune_index_find(&cvp_tune_user, key, hash);
-    if (!r || r->dropped) r = cvp_tune_index_find(&cvp_tune_system, key, hash);
     struct cvp_tune_fields f;
-    const int found = r && !r->dropped && cvp_tune_decode(r->line, r->length, &f);
+    struct cvp_tune_record *r = cvp_tune_index_find(&cvp_tune_user, key, hash);
+    int found = is_answer(r, &f);
+    if (!found) {
+        r = cvp_tune_index_find(&cvp_tune_system, key, hash);
+        found = is_answer(r, &f);
+    }
     const int has_plan = found && f.plan.length > 0;
     if (found) fill_choice(&f, choice);
     if (has_plan) r->batch->refs++;
