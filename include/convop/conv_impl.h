@@ -136,7 +136,7 @@ typedef struct convop_conv_impl {
     const char *(*notes)(const void *state);
 
     /** Shows the notes of states that compete by measurement, the most promising first, `most` at
-     *  most. NULL: there is one state. Since 0.1. */
+     *  most; of rows of a GPU alone. NULL: there is one state. Since 0.1. */
     void (*alternatives)(const convop_conv_problem *p, int most,
                          void (*visit)(void *user, const char *notes), void *user);
 

@@ -114,12 +114,96 @@ static void its_workspace_lies_behind_the_copies(void **state)
     assert_true(dst[2] == MARK + 1);
 }
 
+/* What is measured is kept with the state's notes, which the next one begins with. */
+static void its_notes_are_kept(void **state)
+{
+    (void)state;
+    struct problem x;
+    make_problem(&x);
+    for (int by_call = 0; by_call < 2; by_call++) {
+        convop_tune_listing *listing = NULL;
+        expect_ok(convop_tune_forget(NULL, NULL));
+        if (by_call) {
+            expect_ok(convop_set("autotune", "1"));
+            assert_true(answer_of(&x) == MARK + 3);
+        } else {
+            expect_ok(convop_conv_tune(&x.params, CONVOP_FWD, &x.s, &x.w, &x.d, NULL, NULL, NULL,
+                                       &(size_t){0}));
+        }
+        const convop_tune_record *r = only_record(&listing);
+        assert_string_equal(r->impl, "stateful");
+        assert_string_equal(r->plan, "the third way");
+        convop_tune_listing_destroy(&listing);
+        expect_ok(convop_set("autotune", NULL));
+        seen.notes[0] = '\0';
+        assert_true(answer_of(&x) == MARK + 3);
+        assert_string_equal(seen.notes, "the third way");
+    }
+}
+
+/* And where it refuses them, the estimate counts: the same row without notes, or another one. */
+static void a_refusal_at_the_beginning_is_no_failure(void **state)
+{
+    (void)state;
+    struct problem x;
+    make_problem(&x);
+    for (int refusals = 1; refusals < 3; refusals++) {
+        expect_ok(convop_set("autotune", "1"));
+        expect_ok(convop_tune_forget(NULL, NULL));
+        assert_true(answer_of(&x) == MARK + 3);
+        expect_ok(convop_set("autotune", NULL));
+        seen.refusals = refusals;
+        assert_true(answer_of(&x) == (refusals == 1 ? MARK + 3 : 3));
+        assert_int_equal(seen.refusals, 0);
+        assert_string_equal(seen.notes, "");
+        convop_conv_row chosen;
+        assert_int_equal(choice_of(&x, &chosen), CONVOP_CHOICE_ESTIMATED);
+        assert_true(chosen.ms == 0);
+    }
+}
+
+/* A choice that was made without measuring is good until somebody measures. */
+static void a_record_without_a_time_is_measured(void **state)
+{
+    (void)state;
+    struct problem x;
+    make_problem(&x);
+    for (int by_call = 0; by_call < 2; by_call++) {
+        convop_tune_listing *listing = NULL;
+        expect_ok(convop_tune_forget(NULL, NULL));
+        expect_ok(convop_set("autotune", "1"));
+        assert_true(answer_of(&x) == MARK + 3);
+        const convop_tune_record *r = only_record(&listing);
+        const struct cvp_tune_key key = {r->device, r->software, r->problem};
+        const struct cvp_tune_choice untimed = {.impl = "reference", .impl_version = 1};
+        expect_ok(cvp_tune_store(&key, &untimed));
+        convop_tune_listing_destroy(&listing);
+        expect_ok(convop_set("autotune", NULL));
+        assert_int_equal(choice_of(&x, NULL), CONVOP_CHOICE_CACHED);
+        assert_true(answer_of(&x) == 3);
+        if (by_call) {
+            expect_ok(convop_set("autotune", "1"));
+            assert_true(answer_of(&x) == MARK + 3);
+        } else {
+            expect_ok(convop_conv_tune(&x.params, CONVOP_FWD, &x.s, &x.w, &x.d, NULL, NULL, NULL,
+                                       &(size_t){0}));
+        }
+        r = only_record(&listing);
+        assert_string_equal(r->impl, "stateful");
+        assert_true(r->ms == 1);
+        convop_tune_listing_destroy(&listing);
+    }
+}
+
 #define STATE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         STATE_TEST(its_workspace_lies_behind_the_copies),
+        STATE_TEST(its_notes_are_kept),
+        STATE_TEST(a_refusal_at_the_beginning_is_no_failure),
+        STATE_TEST(a_record_without_a_time_is_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,7 @@ struct contest {
     double deadline;
     const struct conv_candidate *best;
     double best_ms;
+    char *best_notes;
     convop_status failed; /* of the last that did */
     /* With verify: what a row computed that the others are held against. */
     void *model;
@@ -70,6 +71,12 @@ static void measure_one(struct contest *c, size_t i)
     if (status == CONVOP_OK && c->model) status = verify(c, &r, i);
     if (status == CONVOP_OK) status = cvp_conv_runner_time(&r, c->best_ms, now + share, &ms);
     if (cvp_verbose(2)) cvp_conv_log_measured(c->plan, row->impl, row->estimated_ms, ms, r.runs);
+    if (status == CONVOP_OK && (!c->best || ms < c->best_ms)) {
+        c->best = row;
+        c->best_ms = ms;
+        cvp_free(c->best_notes);
+        c->best_notes = cvp_conv_plan_notes(&r.base);
+    }
     cvp_conv_runner_free(&r);
     if (status != CONVOP_OK) {
         c->failed = status;
@@ -78,10 +85,6 @@ static void measure_one(struct contest *c, size_t i)
         return;
     }
     result->ms = ms;
-    if (!c->best || ms < c->best_ms) {
-        c->best = row;
-        c->best_ms = ms;
-    }
 }
 
 /* With verify the most promising built-in row is the first, since the others are held against it.
@@ -133,7 +136,9 @@ convop_status cvp_conv_measure(const struct conv_plan *plan, const struct conv_c
     cvp_conv_sets_free(&c.sets);
     if (cvp_verbose(1)) cvp_conv_log_tune(plan, "end", c.best ? c.best->impl : NULL, c.best_ms);
     *winner = c.best;
-    return c.best ? CONVOP_OK : c.failed;
+    if (!c.best) return c.failed;
+    results[c.best - all->at].notes = c.best_notes;
+    return CONVOP_OK;
 }
 
 int cvp_conv_answer(const struct conv_candidates *all, const struct conv_result results[],

@@ -137,12 +137,10 @@ static convop_status measure_one(struct contest *c, const struct conv_candidate 
         (void)d->mem_free(workspace);
     }
     if (status == CONVOP_OK && (!c->best || *ms < c->best_ms)) {
-        const convop_conv_impl *row = candidate->impl;
-        char *kept = plan.state && row->notes ? cvp_strdup(row->notes(plan.state)) : NULL;
         c->best = candidate;
         c->best_ms = *ms;
         cvp_free(c->best_notes);
-        c->best_notes = kept;
+        c->best_notes = cvp_conv_plan_notes(&plan);
     }
     cvp_conv_plan_end_state(&plan);
     return status;

@@ -142,6 +142,14 @@ void cvp_conv_plan_end_state(struct conv_plan *plan)
     plan->state = NULL;
 }
 
+char *cvp_conv_plan_notes(const struct conv_plan *plan)
+{
+    const convop_conv_impl *row = plan->impl;
+    return plan->state && CONV_IMPL_HAS(row, notes) && row->notes
+               ? cvp_strdup(row->notes(plan->state))
+               : NULL;
+}
+
 void cvp_conv_plan_end(struct conv_plan *plan)
 {
     cvp_conv_plan_unprepare(plan);

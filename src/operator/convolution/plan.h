@@ -80,6 +80,9 @@ void cvp_conv_plan_unprepare(struct conv_plan *plan);
 /* Ends what the row's begin() made. */
 void cvp_conv_plan_end_state(struct conv_plan *plan);
 
+/* What the row notes of that for the cache, the caller's to free; NULL: nothing, or no memory. */
+char *cvp_conv_plan_notes(const struct conv_plan *plan);
+
 /* t->packed is set by this function. Where a cached row turns out not to run the problem, another
  * one does. */
 convop_status cvp_conv_plan_run(const struct conv_plan *plan, const convop_conv_operands *t,

@@ -79,6 +79,7 @@ struct refusals {
 static convop_status choose(struct conv_plan *plan, struct refusals *refusals)
 {
     convop_status status = CONVOP_E_UNSUPPORTED;
+    plan->ms = 0;
     cvp_conv_candidates(plan, "", NULL, &refusals->all);
     for (size_t i = 0; i < refusals->all.count && status == CONVOP_E_UNSUPPORTED; i++) {
         status = cvp_conv_plan_take(plan, &refusals->all.at[i], CONVOP_CHOICE_ESTIMATED, "");
@@ -94,7 +95,8 @@ static convop_status keep(const struct conv_plan *plan, const struct cvp_tune_ke
 {
     const convop_conv_impl *row = plan->impl;
     struct cvp_tune_choice answer = {.impl_version = row->version, .workspace_bytes = plan->bytes};
-    if (!plan->state || !row->notes) return CONVOP_OK; /* any process would choose so */
+    if (!plan->state || !CONV_IMPL_HAS(row, notes) || !row->notes)
+        return CONVOP_OK; /* any process would choose so */
     char *notes = cvp_strdup(row->notes(plan->state));
     if (!notes)
         return convop_fail(CONVOP_E_NO_MEMORY,

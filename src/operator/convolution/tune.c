@@ -47,7 +47,7 @@ static convop_status decide(struct conv_plan *plan, const struct cvp_tune_key *k
     const struct conv_measuring how = {.budget_ms = o->budget_ms, .verify = o->verify};
     struct cvp_tune_choice answer;
     if (!o->again) {
-        convop_status status = cvp_conv_take_cached(plan, key, NULL, 0);
+        convop_status status = cvp_conv_take_cached(plan, key, NULL, 1);
         if (status != CONVOP_E_UNSUPPORTED) return status;
     }
     const struct conv_candidate *winner;
