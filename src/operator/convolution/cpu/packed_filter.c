@@ -4,7 +4,8 @@
  *
  * Both operands are packed with pixels as their depth, whatever rows and images they are of, so
  * that short rows cost no more than others; an element j of a filter lies where diff_weights has
- * it, in either layout, so that sums go there without being turned. diff_dst is packed once; a
+ * it, in either layout, so that sums go there without being turned. diff_dst is packed once, or
+ * read where it lies, if it meets one panel of src only; a
  * panel of src, as many elements of a filter as a tile is wide, takes a part of the pixels at a
  * time and meets all output channels. */
 #include "src/operator/convolution/cpu/packed_filter.h"
@@ -47,6 +48,7 @@ static void pack_tiles(void *arg, int lane, int64_t begin, int64_t end)
 struct own {
     char *panels, *lines;
     int64_t ahead[CVP_PACKED_PIXELS];
+    struct cvp_tile_run runs[CVP_PACKED_PIXELS];
 };
 
 static void list_lines(const struct packed_filter *f, int64_t ahead[CVP_PACKED_PIXELS])
@@ -59,25 +61,46 @@ static void list_lines(const struct packed_filter *f, int64_t ahead[CVP_PACKED_P
     while (n < CVP_PACKED_PIXELS) ahead[n++] = 0;
 }
 
-/* A tile of panel j of those of a group. */
-static void multiply(const struct job *job, const struct own *own, int64_t g, int64_t j, int64_t i,
+/* Where diff_dst is not packed: output channels from o on of pixels [m0, m1), NC* of each image. */
+static void read_in_place(const struct job *job, struct own *own, int64_t o, int64_t m0, int64_t m1,
+                          const char *panel, struct cvp_tile_args *t)
+{
+    const struct packed_filter *f = job->f;
+    const int64_t plane = f->rows * f->width, all = f->p->oc;
+    t->a_row = f->p->channels_last ? 1 : plane;
+    t->a_col = f->p->channels_last ? all : 1;
+    t->b_row = f->columns;
+    for (int64_t m = m0, n; m < m1; m += n) {
+        n = f->p->channels_last ? m1 - m : cvp_min_i64(m1 - m, plane - m % plane);
+        const int64_t at =
+            f->p->channels_last ? m * all + o : (m / plane * all + o) * plane + m % plane;
+        own->runs[t->num_runs++] = (struct cvp_tile_run){
+            job->diff_dst + at * f->size, panel + (m - m0) * f->columns * f->size, n};
+    }
+}
+
+/* Tile i and panel j of those of a group. */
+static void multiply(const struct job *job, struct own *own, int64_t g, int64_t j, int64_t i,
                      int64_t m0, int64_t m1, const char *panel)
 {
     const struct packed_filter *f = job->f;
-    const int64_t o = i * f->height, part = (m0 - job->m0) / f->part * f->step;
-    const struct cvp_tile_run run = {job->tiles + ((g * f->tiles + i) * f->tile + part) * f->size,
-                                     panel, m1 - m0};
-    char *sums = job->out + ((g * f->ocg + o) * f->filter + j * f->columns) * f->size;
-    const struct cvp_tile_args t = {.runs = &run,
-                                    .num_runs = 1,
-                                    .a_col = f->height,
-                                    .is_panels = 1,
-                                    .ahead = sums,
-                                    .ahead_table = own->ahead,
-                                    .c = sums,
-                                    .c_row = f->filter,
-                                    .add = f->p->add || m0 > 0};
-    cvp_tile_run(f->kernels, &t, (int)cvp_min_i64(f->height, f->ocg - o),
+    const int64_t o = g * f->ocg + i * f->height;
+    char *sums = job->out + (o * f->filter + j * f->columns) * f->size;
+    struct cvp_tile_args t = {
+        .runs = own->runs, .c = sums, .c_row = f->filter, .add = f->p->add || m0 > 0};
+    if (f->is_in_place) {
+        read_in_place(job, own, o, m0, m1, panel, &t);
+    } else {
+        const int64_t part = (m0 - job->m0) / f->part * f->step;
+        t.num_runs = 1;
+        own->runs[0] = (struct cvp_tile_run){
+            job->tiles + ((g * f->tiles + i) * f->tile + part) * f->size, panel, m1 - m0};
+        t.a_col = f->height;
+        t.is_panels = 1;
+        t.ahead = sums;
+        t.ahead_table = own->ahead;
+    }
+    cvp_tile_run(f->kernels, &t, (int)cvp_min_i64(f->height, f->ocg - i * f->height),
                  (int)cvp_min_i64(f->columns, f->filter - j * f->columns));
 }
 
@@ -137,10 +160,11 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
                       .lanes = (char *)scratch + f->tile_bytes};
     for (job.m0 = 0; job.m0 < f->pixels; job.m0 = job.m1) {
         job.m1 = cvp_min_i64(job.m0 + f->depth, f->pixels);
-        cvp_parallel_on(context, f->lanes,
-                        cvp_ceil_div(job.m1 - job.m0, f->part) *
-                            cvp_ceil_div(p->g * f->tiles, TILES),
-                        pack_tiles, &job);
+        if (!f->is_in_place)
+            cvp_parallel_on(context, f->lanes,
+                            cvp_ceil_div(job.m1 - job.m0, f->part) *
+                                cvp_ceil_div(p->g * f->tiles, TILES),
+                            pack_tiles, &job);
         cvp_parallel_on(context, f->lanes, p->g * f->groups * f->shares, run_panels, &job);
     }
     return CONVOP_OK;

@@ -28,7 +28,8 @@ struct packed_filter {
     int64_t step, tile;      /* elements from one part of a packed tile, or tile, to the next */
     int64_t line;            /* NC*: elements of a staged line of src */
     int shares_lines;        /* all places of a row of the window read the same */
-    size_t tile_bytes;       /* all of them */
+    int is_in_place;         /* diff_dst is not packed */
+    size_t tile_bytes;       /* of all tiles */
     size_t panel_bytes, line_bytes, lane_bytes;
     int lanes;
 };

@@ -3,8 +3,9 @@
 #include "src/operator/convolution/cpu/packed_filter.h"
 
 /* Call; vector multiply-adds; elements broadcast for them; tiles; elements of diff_dst packed; of
- * src; lines of src, or rows of pixels; elements that lie apart or, N*C, pieces of pixels beyond
- * the first; sums that are written; those of weights that the second-level cache does not hold. */
+ * src; lines of src, or rows of pixels; elements of lines with a stride or, N*C, pieces of pixels
+ * beyond the first; sums that are written; those of weights that the second-level cache does not
+ * hold. */
 enum { CALL, PRODUCTS, BROADCASTS, TILES, DST, SRC, LINES, PIECES, SUMS, FAR };
 
 static const conv_prices prices[2] = {
@@ -24,9 +25,10 @@ static const conv_prices prices[2] = {
 static double lines_of(const struct packed_filter *f)
 {
     const double columns = cvp_conv_least((double)f->columns, (double)f->filter);
+    const double kw = (double)f->p->kw, stride = (double)f->p->sw;
     if (cvp_conv_is_pointwise(f->p)) return 0;
-    if (!f->shares_lines) return (double)f->columns;
-    return cvp_conv_parts(columns, cvp_conv_least((double)f->p->kw, columns));
+    if (!f->shares_lines) return columns;
+    return cvp_conv_parts(columns, cvp_conv_least(kw, columns)) * cvp_conv_least(kw, stride);
 }
 
 /* N*C: of a panel, for each pixel. */
@@ -45,13 +47,12 @@ double cvp_conv_packed_filter_estimate(const convop_conv_problem *p)
     const double panels = g * (double)f->panels, parts = cvp_conv_parts(pixels, (double)f->part);
     const double packed = panels * (double)f->shares * pixels; /* pixels of panels */
     const double sums = (double)p->oc * (double)f->filter * parts;
-    const double columns = cvp_conv_least((double)f->columns, (double)f->filter);
     double work[CONV_KINDS] = {
         [CALL] = 1,
         [PRODUCTS] = pixels * ocg * g * cvp_conv_parts((double)f->filter, f->kernels->lanes),
         [BROADCASTS] = pixels * ocg * panels,
         [TILES] = panels * (double)f->tiles * parts,
-        [DST] = pixels * g * (double)(f->tiles * f->height),
+        [DST] = f->is_in_place ? 0 : pixels * g * (double)(f->tiles * f->height),
         [SRC] = packed * (double)f->columns,
         [LINES] = packed / (double)f->width * (p->channels_last ? 1 : lines_of(f)),
         [SUMS] = sums,
@@ -59,7 +60,7 @@ double cvp_conv_packed_filter_estimate(const convop_conv_problem *p)
     };
     if (p->channels_last)
         work[PIECES] = packed * (pieces_of(f) - 1);
-    else if (!f->shares_lines)
-        work[PIECES] = packed * columns;
+    else if (p->sw > 1)
+        work[PIECES] = packed * lines_of(f);
     return cvp_conv_price(p, prices[p->channels_last], work, g * (double)(f->groups * f->shares));
 }

@@ -105,35 +105,41 @@ static void stage_line(const struct packed_filter *f, const char *row, int64_t w
     memset(to + i1 * f->size, 0, (size_t)((n - i1) * f->size));
 }
 
-/* NC*: a column of the panel is a line of src, read where it lies if it is whole, or staged. Where
- * pixels lie side by side, the places of a row of the window share a line. */
+/* NC*: the columns of elements j to j + places, a row of the window in one channel: lines of src,
+ * read where it lies if they are whole, or staged. Every stride-th place reads the same line from
+ * one pixel further on; without a stride all do. */
+static void stage_row(const struct packed_filter *f, const char *src, const struct part *k, int j,
+                      int64_t places, char *lines, const void **columns)
+{
+    const convop_conv_problem *p = f->p;
+    const struct element *e = &k->e[j];
+    const int64_t n = k->w1 - k->w0, row = row_of(p, k, e), step = p->sw == 1 ? p->dw : 1;
+    const int64_t first = k->w0 * p->sw - p->pw + e->w * p->dw;
+    const char *from = NULL;
+    if (row >= 0)
+        from = src + ((k->n * p->ic + k->g * f->icg + e->c) * cvp_conv_src_pixels(p) +
+                      row * f->image_width) *
+                         f->size;
+    const int64_t length = n + (places - 1) / p->sw * step;
+    const int is_whole = from && p->sw == 1 && first >= 0 && first + length <= f->image_width;
+    for (int64_t i = 0; i < cvp_min_i64(places, p->sw); i++) {
+        char *line = lines + (j + i) * f->line * f->size;
+        if (!is_whole) stage_line(f, from, first + i * p->dw, p->sw, length, line);
+        const char *at = is_whole ? from + first * f->size : line;
+        for (int64_t t = i; t < places; t += p->sw, at += step * f->size) columns[t] = at;
+    }
+}
+
 static void pack_first(const struct packed_filter *f, const char *src, const struct part *k,
                        char *lines, char *panel)
 {
-    const convop_conv_problem *p = f->p;
-    const int64_t plane = cvp_conv_src_pixels(p), n = k->w1 - k->w0;
     const void *columns[CVP_GEMM_MAX_WIDTH];
-    for (int j = 0; j < f->columns; j++) {
-        const struct element *e = &k->e[j];
-        if (j >= k->num || (j > 0 && e->w > 0 && f->shares_lines)) {
-            columns[j] = (const char *)columns[j - 1] + (j < k->num ? p->dw * f->size : 0);
-            continue;
-        }
-        const int64_t row = row_of(p, k, e), w = k->w0 * p->sw - p->pw + e->w * p->dw;
-        const int64_t places = f->shares_lines ? cvp_min_i64(p->kw - e->w, k->num - j) : 1;
-        const int64_t length = n + (places - 1) * p->dw;
-        const char *from = NULL;
-        if (row >= 0)
-            from = src +
-                   ((k->n * p->ic + k->g * f->icg + e->c) * plane + row * f->image_width) * f->size;
-        if (from && p->sw == 1 && w >= 0 && w + length <= f->image_width) {
-            columns[j] = from + w * f->size;
-        } else {
-            columns[j] = lines + j * f->line * f->size;
-            stage_line(f, from, w, p->sw, length, lines + j * f->line * f->size);
-        }
+    for (int64_t j = 0, places; j < k->num; j += places) {
+        places = f->shares_lines ? cvp_min_i64(f->p->kw - k->e[j].w, k->num - j) : 1;
+        stage_row(f, src, k, (int)j, places, lines, columns + j);
     }
-    f->packers->pack_rows(panel, (int)f->columns, n, columns);
+    for (int j = k->num; j < f->columns; j++) columns[j] = columns[j - 1];
+    f->packers->pack_rows(panel, (int)f->columns, k->w1 - k->w0, columns);
 }
 
 /* N*C: what follows each other in src, for pixel w; those after it read as far further. */

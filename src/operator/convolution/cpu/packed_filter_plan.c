@@ -4,6 +4,15 @@
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/packed_filter.h"
 
+#define PAGE 4096 /* bytes; lines that are as far apart meet in one set of the first-level cache   \
+                   */
+
+/* 1 if a tile's output channels of one pixel can be read where they lie. */
+static int lies_well(const struct packed_filter *f)
+{
+    return f->p->channels_last || f->rows * f->width * f->size % PAGE != 0;
+}
+
 /* Equal parts, by the problem alone: they decide the order of sums. A quarter of the second-level
  * cache is for as many of them of diff_dst, one for panels of src: several of them, so that where
  * pixels are few, sums are written in long pieces. */
@@ -22,7 +31,9 @@ static void cut(struct packed_filter *f)
     f->groups = cvp_ceil_div(f->panels, cvp_max_i64(1, group));
     f->group = cvp_ceil_div(f->panels, f->groups);
     f->groups = cvp_ceil_div(f->panels, f->group);
-    f->shares = cvp_min_i64(f->tiles, cvp_ceil_div(tasks, g * f->groups));
+    f->shares = cvp_min_i64(f->tiles, cvp_ceil_div(f->p->threads, g * f->groups));
+    f->is_in_place = f->panels == 1 && lies_well(f);
+    if (f->is_in_place) f->depth = f->pixels;
 }
 
 /* Bytes; 0: too large to be counted. */
@@ -34,10 +45,11 @@ static int measure(struct packed_filter *f)
     f->tile = cvp_ceil_div(f->depth, f->part) * f->step;
     if (!cvp_mul_i64(p->g * f->tiles, f->tile, &tiles) || !cvp_mul_i64(tiles, f->size, &tiles))
         return 0;
+    if (f->is_in_place) tiles = 0;
     if (!p->channels_last) {
-        f->shares_lines =
-            p->sw == 1 && cvp_mul_i64(p->kw - 1, p->dw, &window) && window <= p->iw + f->part;
-        if (!f->shares_lines) window = 0;
+        f->shares_lines = (p->sw == 1 || p->dw == 1) && cvp_mul_i64(p->kw - 1, p->dw, &window) &&
+                          window <= p->iw + f->part;
+        window = f->shares_lines ? window / p->sw : 0;
         if (!cvp_add_i64(window, cvp_min_i64(f->width, f->part), &f->line) ||
             !cvp_mul_i64(f->line, f->columns * f->size, &lines))
             return 0;
