@@ -45,6 +45,9 @@ static inline struct pixel next_pixel(const convop_conv_problem *p, struct pixel
     return next_row(p, at);
 }
 
+/* Elements of a row that are summed at a time. */
+#define SUMMED 256
+
 #define T          float
 #define NAME(name) name##_f32
 #include "src/operator/convolution/cpu/columns_loops.h"

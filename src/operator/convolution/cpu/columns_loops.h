@@ -67,6 +67,35 @@ static void NAME(im2col_last)(const convop_conv_problem *p, const void *image_, 
     }
 }
 
+/* Adds n pixels of a row of columns. */
+static void NAME(add_row)(const T *from, int64_t n, int64_t step, T *to)
+{
+    for (int64_t i = 0; i < n; i++) to[i * step] += from[i];
+}
+
+/* Adds pixels [w0, w1) for all places of a row of the window, `ld` apart. Those that a stride leads
+ * to the same elements in turn are summed first, so that few are added a stride apart. */
+static void NAME(add_rows)(const convop_conv_problem *p, const T *col, int64_t ld, int64_t w0,
+                           int64_t w1, T *row)
+{
+    for (int64_t k = 0; k < p->sw; k++) {
+        const int64_t places = (p->kw - 1 - k) / p->sw + 1;
+        int64_t begin, end;
+        window_inside(k - p->pw, p->sw, p->iw, w1 + places - 1, &begin, &end);
+        for (int64_t t = cvp_max_i64(begin, w0), stop; t < end; t = stop) {
+            T sums[SUMMED];
+            stop = cvp_min_i64(end, t + SUMMED);
+            memset(sums, 0, (size_t)(stop - t) * sizeof(T));
+            for (int64_t j = 0; j < places; j++) {
+                const int64_t first = cvp_max_i64(t, w0 + j), last = cvp_min_i64(stop, w1 + j);
+                if (first < last) NAME(add_row)
+                (col + (k + j * p->sw) * ld + first - j - w0, last - first, 1, sums + first - t);
+            }
+            NAME(add_row)(sums, stop - t, p->sw, row + t * p->sw + k - p->pw);
+        }
+    }
+}
+
 static void NAME(col2im_first)(const convop_conv_problem *p, const void *col_, int64_t ld,
                                int64_t c0, int64_t c1, int64_t y0, int64_t y1, void *image_)
 {
@@ -74,7 +103,8 @@ static void NAME(col2im_first)(const convop_conv_problem *p, const void *col_, i
     T *image = image_;
     int64_t taps = cvp_conv_taps(p), plane = cvp_conv_src_pixels(p);
     const struct pixel first = pixel_at(p, y0);
-    for (int64_t k = 0; k < (c1 - c0) * taps; k++) {
+    const int by_rows = p->sw > 1 && p->dw == 1 && (p->kw - 1) / 2 >= p->sw;
+    for (int64_t k = 0; k < (c1 - c0) * taps; k += by_rows ? p->kw : 1) {
         struct tap tap = tap_at(p, k % taps);
         int64_t begin, end;
         window_inside(tap.w, p->sw, p->iw, p->ow, &begin, &end);
@@ -86,9 +116,11 @@ static void NAME(col2im_first)(const convop_conv_problem *p, const void *col_, i
             int64_t d = at.d * p->sd + tap.d, h = at.h * p->sh + tap.h;
             if (inside(d, p->id) && inside(h, p->ih)) {
                 T *row = to + (d * p->ih + h) * p->iw;
-                int64_t stop = cvp_min_i64(end, w1);
-                for (int64_t w = cvp_max_i64(begin, at.w); w < stop; w++)
-                    row[w * p->sw + tap.w] += from[w - at.w];
+                const int64_t w = cvp_max_i64(begin, at.w), n = cvp_min_i64(end, w1) - w;
+                if (by_rows)
+                    NAME(add_rows)(p, from, ld, at.w, w1, row);
+                else if (n > 0)
+                    NAME(add_row)(from + w - at.w, n, p->sw, row + w * p->sw + tap.w);
             }
             from += w1 - at.w;
             y += w1 - at.w;
