@@ -26,6 +26,12 @@ struct job {
 /* Tiles that are packed side by side. */
 #define TILES 8
 
+static int64_t count_packings(const struct job *job)
+{
+    const struct packed_filter *f = job->f;
+    return cvp_ceil_div(job->m1 - job->m0, f->part) * cvp_ceil_div(f->p->g * f->tiles, TILES);
+}
+
 /* Tasks are parts of the pixels, for some of the tiles. */
 static void pack_tiles(void *arg, int lane, int64_t begin, int64_t end)
 {
@@ -134,6 +140,21 @@ static void run_panels(void *arg, int lane, int64_t begin, int64_t end)
     cvp_stage_leave(outer);
 }
 
+/* The same with tiles of a lane's own: an item is one of `shares` of all tasks, for all pixels. */
+static void run_shares(void *arg, int lane, int64_t begin, int64_t end)
+{
+    struct job job = *(const struct job *)arg;
+    const struct packed_filter *f = job.f;
+    const int64_t tasks = f->p->g * f->groups * f->shares;
+    job.tiles += (size_t)lane * f->tile_bytes;
+    for (int64_t i = begin; i < end; i++)
+        for (job.m0 = 0; job.m0 < f->pixels; job.m0 = job.m1) {
+            job.m1 = cvp_min_i64(job.m0 + f->depth, f->pixels);
+            if (!f->is_in_place) pack_tiles(&job, lane, 0, count_packings(&job));
+            run_panels(&job, lane, tasks * i / f->lanes, tasks * (i + 1) / f->lanes);
+        }
+}
+
 static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
 {
     struct packed_filter *f = cut;
@@ -145,7 +166,7 @@ static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE
 static size_t workspace(const convop_conv_problem *p)
 {
     const struct packed_filter *f = p->cut;
-    return f->tile_bytes + (size_t)f->lanes * f->lane_bytes;
+    return (size_t)(f->is_apart ? f->lanes : 1) * f->tile_bytes + (size_t)f->lanes * f->lane_bytes;
 }
 
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
@@ -156,15 +177,15 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
                       .src = t->src,
                       .diff_dst = t->dst,
                       .out = t->out,
-                      .tiles = scratch,
-                      .lanes = (char *)scratch + f->tile_bytes};
+                      .lanes = scratch,
+                      .tiles = (char *)scratch + (size_t)f->lanes * f->lane_bytes};
+    if (f->is_apart) {
+        cvp_parallel_on(context, f->lanes, f->lanes, run_shares, &job);
+        return CONVOP_OK;
+    }
     for (job.m0 = 0; job.m0 < f->pixels; job.m0 = job.m1) {
         job.m1 = cvp_min_i64(job.m0 + f->depth, f->pixels);
-        if (!f->is_in_place)
-            cvp_parallel_on(context, f->lanes,
-                            cvp_ceil_div(job.m1 - job.m0, f->part) *
-                                cvp_ceil_div(p->g * f->tiles, TILES),
-                            pack_tiles, &job);
+        cvp_parallel_on(context, f->lanes, count_packings(&job), pack_tiles, &job);
         cvp_parallel_on(context, f->lanes, p->g * f->groups * f->shares, run_panels, &job);
     }
     return CONVOP_OK;

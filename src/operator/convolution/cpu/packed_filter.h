@@ -29,6 +29,7 @@ struct packed_filter {
     int64_t line;            /* NC*: elements of a staged line of src */
     int shares_lines;        /* all places of a row of the window read the same */
     int is_in_place;         /* diff_dst is not packed */
+    int is_apart;            /* each lane packs diff_dst for itself, as far as that is needed */
     size_t tile_bytes;       /* of all tiles */
     size_t panel_bytes, line_bytes, lane_bytes;
     int lanes;

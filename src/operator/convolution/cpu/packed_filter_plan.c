@@ -4,14 +4,20 @@
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/packed_filter.h"
 
-#define PAGE 4096 /* bytes; lines that are as far apart meet in one set of the first-level cache   \
-                   */
+#define PAGE                                                                                       \
+    4096 /* bytes; lines that are as far apart meet in one set of the first-level cache            \
+          */
 
 /* 1 if a tile's output channels of one pixel can be read where they lie. */
 static int lies_well(const struct packed_filter *f)
 {
     return f->p->channels_last || f->rows * f->width * f->size % PAGE != 0;
 }
+
+/* It costs more to read what another processor packed than to pack it again, from so many elements
+ * of a filter for each thread on; as long as that is not much memory. */
+#define APART       64
+#define APART_BYTES ((size_t)2 << 20)
 
 /* Equal parts, by the problem alone: they decide the order of sums. A quarter of the second-level
  * cache is for as many of them of diff_dst, one for panels of src: several of them, so that where
@@ -79,8 +85,13 @@ struct packed_filter cvp_conv_packed_filter_plan(const convop_conv_problem *p)
     f.columns = cvp_tile_columns(f.kernels);
     f.panels = cvp_ceil_div(f.filter, f.columns);
     cut(&f);
-    if (measure(&f) && f.tile_bytes <= p->workspace_limit)
+    if (!measure(&f)) return f;
+    f.is_apart = f.filter >= APART * p->threads && f.tile_bytes <= APART_BYTES / (size_t)p->threads;
+    f.is_apart |= f.is_in_place;
+    const size_t shared = f.is_apart ? 0 : f.tile_bytes;
+    const size_t own = f.lane_bytes + f.tile_bytes - shared;
+    if (shared <= p->workspace_limit)
         f.lanes = (int)cvp_min_i64(cvp_min_i64(p->threads, p->g * f.groups * f.shares),
-                                   (int64_t)((p->workspace_limit - f.tile_bytes) / f.lane_bytes));
+                                   (int64_t)((p->workspace_limit - shared) / own));
     return f;
 }
