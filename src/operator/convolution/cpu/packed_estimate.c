@@ -86,5 +86,5 @@ double cvp_conv_packed_estimate(const convop_conv_problem *p)
         add_pixels(k, pixels, (double)p->g * phases, (double)k->taps / phases, work);
     if (p->constant_weights) work[WEIGHTS] = 0;
     return cvp_conv_price(p, prices[p->direction][p->channels_last], work,
-                          (double)(k->panels * k->shares));
+                          (double)(k->is_by_block ? k->lanes : k->panels * k->shares));
 }
