@@ -125,7 +125,7 @@ static unsigned give(const void *from, size_t size, int64_t has, int64_t wanted,
 {
     const int64_t n = wanted < has ? wanted : has;
     if (count) *count = has;
-    if (values && n > 0) memcpy(values, from, (size_t)n * size);
+    if (values && from && n > 0) memcpy(values, from, (size_t)n * size);
     return CVP_CUDNN_STATUS_SUCCESS;
 }
 
