@@ -8,6 +8,8 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
+#include "convop/convop.h"
+#include "convop/cuda.h"
 #include "src/common/alloc.h"
 #include "tests/cuda/planning.h"
 #include "tests/support/expect.h"
@@ -53,6 +55,46 @@ static void what_is_damaged_is_refused(void **state)
         assert_int_equal(cvp_conv_cudnn_restore(cudnn, &h200, &p, texts[i], &restored),
                          CONVOP_E_UNSUPPORTED);
     cvp_conv_cudnn_plan_end(&plan);
+}
+
+static int answer_damaged(void *user, convop_tune_record *r)
+{
+    (void)user;
+    r->impl = "cudnn";
+    r->impl_version = 1;
+    r->ms = 5;
+    r->plan = "nonsense";
+    return 1;
+}
+
+/* Nor is its time that of what is chosen instead. */
+static void another_choice_has_no_time(void **state)
+{
+    (void)state;
+    const convop_tune_callbacks callbacks = {.struct_size = sizeof callbacks,
+                                             .lookup = answer_damaged};
+    char json[8192];
+    convop_cuda_target *target;
+    struct descriptor d;
+    struct descriptor_error error;
+    struct query q;
+    convop_conv_row rows[16];
+    size_t count = 16, chosen = 0;
+    assert_true(read_text(TEST_DEVICES "/h200.json", json, sizeof json));
+    expect_ok(convop_cuda_target_create(json, &target));
+    assert_true(descriptor_parse(ONE, &d, &error));
+    query_make(&d, &(struct post_ops){ADD_NOTHING, CONVOP_ACTIVATION_NONE}, FWD_D, F16, NHWC, &q);
+    expect_ok(convop_set("cache_dir", "none"));
+    expect_ok(convop_tune_set_callbacks(&callbacks));
+    expect_ok(convop_cuda_plan_conv(target, &q.params, CONVOP_FWD, &q.src, &q.weights, &q.dst, NULL,
+                                    rows, &count));
+    expect_ok(convop_tune_set_callbacks(NULL));
+    while (chosen < count && !rows[chosen].chosen) chosen++;
+    assert_true(chosen < count);
+    assert_int_equal(rows[chosen].choice, CONVOP_CHOICE_ESTIMATED);
+    assert_true(rows[chosen].ms == 0);
+    convop_cuda_target_destroy(&target);
+    expect_ok(convop_tune_forget(NULL, NULL));
 }
 
 /* A plan of the file could name larger tensors than the caller's. */
@@ -170,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(properties_that_are_wrong_are_named),
         cmocka_unit_test(what_is_damaged_is_refused),
+        cmocka_unit_test(another_choice_has_no_time),
         cmocka_unit_test(a_plan_of_another_problem_becomes_one_of_this),
         cmocka_unit_test(a_plan_for_another_gpu_is_refused_or_made_anew),
         cmocka_unit_test(other_clocks_make_no_difference),
