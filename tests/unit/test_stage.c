@@ -10,9 +10,11 @@
 #include <time.h>
 
 #include "convop/context.h"
+#include "convop/registry.h"
 #include "src/common/stage.h"
 #include "src/common/status.h"
 #include "src/engine/parallel.h"
+#include "tests/support/copying_conv.h"
 
 struct totals {
     uint64_t count[CONVOP_STAGE_COUNT];
@@ -184,9 +186,36 @@ static void wrong_readings_are_refused(void **state)
     assert_non_null(strstr(convop_last_error(), "convop_stage_read"));
 }
 
+/* A convolution chooses its row in its first call, another operator never. */
+static void only_a_choice_is_planning(void **state)
+{
+    (void)state;
+    struct problem x;
+    make_problem(&x);
+    const DLTensor *in[] = {&x.s};
+    DLTensor *out[] = {&x.d};
+    static const char *const key[] = {"act_type"}, *const value[] = {"relu"};
+    for (int i = 0; i < 3; i++) {
+        struct totals before = read_totals();
+        convop_stages_collect(1);
+        if (i < 2)
+            assert_int_equal(forward(&x), CONVOP_OK);
+        else
+            assert_int_equal(convop_invoke("Activation", 1, key, value, 1, in, 1, out, NULL, NULL),
+                             CONVOP_OK);
+        convop_stages_collect(0);
+        struct totals r = since(&before);
+        assert_int_equal(r.count[CONVOP_STAGE_CALL], 1);
+        assert_int_equal(r.count[CONVOP_STAGE_PLAN], i == 0);
+        assert_true((r.ms[CONVOP_STAGE_PLAN] > 0) == (i == 0));
+        assert_int_equal(r.count[CONVOP_STAGE_KERNEL], i < 2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_a_choice_is_planning),
         cmocka_unit_test(is_off_by_default),
         cmocka_unit_test(inner_time_is_not_the_outer_ones),
         cmocka_unit_test(earlier_collections_leave_nothing),
