@@ -4,7 +4,8 @@
 #include "src/operator/convolution/cpu/winograd.h"
 
 /* Call; vector multiply-adds; vectors of weights transformed; vectors of channels of tiles
- * transformed, in and out; bytes of weights read from beyond the second-level cache; bytes. */
+ * transformed, in and out; bytes of weights that go beyond the second-level cache, when they are
+ * transformed backward and for each block; bytes. */
 enum { CALL, PRODUCTS, WEIGHTS, IN, OUT, STREAMED, BYTES };
 
 static const conv_prices prices[2][2] = {
@@ -42,6 +43,8 @@ double cvp_conv_winograd_estimate(const convop_conv_problem *p)
     const double g = (double)p->g, in_c = (double)w->ends.in.c;
     const double tiles = g * (double)w->all_rows * (double)(w->tiles_w * w->dw);
     const double weights = (double)w->weight_bytes / g, cached = (double)cvp_cpu_l2() / 2;
+    /* Backward they are never transformed before. */
+    const double streams = (double)w->blocks + (p->direction != CONVOP_FWD);
     const double work[CONV_KINDS] = {
         [CALL] = 1,
         [PRODUCTS] = tiles * WINOGRAD_POINTS * in_c * (double)w->out_vectors,
@@ -50,7 +53,7 @@ double cvp_conv_winograd_estimate(const convop_conv_problem *p)
                         : g * in_c * (double)(w->panels * w->columns) / w->kernels->lanes,
         [IN] = tiles * (double)w->in_vectors,
         [OUT] = tiles * (double)w->out_vectors,
-        [STREAMED] = weights > cached ? weights * (double)w->blocks : 0,
+        [STREAMED] = weights > cached ? weights * streams : 0,
         [BYTES] = cvp_conv_image_bytes(p),
     };
     return cvp_conv_price(p, prices[p->direction][p->channels_last], work,
