@@ -106,10 +106,10 @@ static void stage_line(const struct packed_filter *f, const char *row, int64_t w
 }
 
 /* NC*: the columns of elements j to j + places, a row of the window in one channel: lines of src,
- * read where it lies if they are whole, or staged. Every stride-th place reads the same line from
- * one pixel further on; without a stride all do. */
-static void stage_row(const struct packed_filter *f, const char *src, const struct part *k, int j,
-                      int64_t places, char *lines, const void **columns)
+ * read where it lies if they are whole, or staged; 1 if they are. Every stride-th place reads the
+ * same line from one pixel further on; without a stride all do. */
+static int stage_row(const struct packed_filter *f, const char *src, const struct part *k, int j,
+                     int64_t places, char *lines, const void **columns)
 {
     const convop_conv_problem *p = f->p;
     const struct element *e = &k->e[j];
@@ -128,18 +128,23 @@ static void stage_row(const struct packed_filter *f, const char *src, const stru
         const char *at = is_whole ? from + first * f->size : line;
         for (int64_t t = i; t < places; t += p->sw, at += step * f->size) columns[t] = at;
     }
+    return !is_whole;
 }
 
+/* Where all columns are staged, whole vectors are turned: pixels past the last one are anything. */
 static void pack_first(const struct packed_filter *f, const char *src, const struct part *k,
                        char *lines, char *panel)
 {
+    const int64_t n = k->w1 - k->w0, lanes = f->kernels->lanes;
     const void *columns[CVP_GEMM_MAX_WIDTH];
+    int staged = 1;
     for (int64_t j = 0, places; j < k->num; j += places) {
         places = f->shares_lines ? cvp_min_i64(f->p->kw - k->e[j].w, k->num - j) : 1;
-        stage_row(f, src, k, (int)j, places, lines, columns + j);
+        staged &= stage_row(f, src, k, (int)j, places, lines, columns + j);
     }
     for (int j = k->num; j < f->columns; j++) columns[j] = columns[j - 1];
-    f->packers->pack_rows(panel, (int)f->columns, k->w1 - k->w0, columns);
+    f->packers->pack_rows(panel, (int)f->columns, staged ? cvp_ceil_div(n, lanes) * lanes : n,
+                          columns);
 }
 
 /* N*C: what follows each other in src, for pixel w; those after it read as far further. */

@@ -31,7 +31,7 @@ static void cut(struct packed_filter *f)
     f->tiles = cvp_ceil_div(f->ocg, f->kernels->rows);
     f->height = cvp_ceil_div(f->ocg, f->tiles);
     f->tiles = cvp_ceil_div(f->ocg, f->height);
-    f->panel = f->part * f->columns + CVP_GEMM_PACK_SLACK / f->size;
+    f->panel = (f->part + f->kernels->lanes) * f->columns;
     const int64_t tasks = f->p->threads > 1 ? 2 * f->p->threads : 1; /* wanted */
     const int64_t group = cvp_min_i64(near / f->panel, f->panels * g / tasks);
     f->groups = cvp_ceil_div(f->panels, cvp_max_i64(1, group));
@@ -56,7 +56,8 @@ static int measure(struct packed_filter *f)
         f->shares_lines = (p->sw == 1 || p->dw == 1) && cvp_mul_i64(p->kw - 1, p->dw, &window) &&
                           window <= p->iw + f->part;
         window = f->shares_lines ? window / p->sw : 0;
-        if (!cvp_add_i64(window, cvp_min_i64(f->width, f->part), &f->line) ||
+        const int64_t pixels = cvp_min_i64(f->width, f->part) + f->kernels->lanes;
+        if (!cvp_add_i64(window, pixels, &f->line) ||
             !cvp_mul_i64(f->line, f->columns * f->size, &lines))
             return 0;
     }
