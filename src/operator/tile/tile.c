@@ -28,6 +28,22 @@ static const struct cvp_stored *stored_of(const struct cvp_tile_kernels *k,
     return cvp_stored(k->size == 8 ? CVP_STORED_F64 : CVP_STORED_F32, CVP_ISA_BASELINE);
 }
 
+/* Rows of c that are so many bytes apart, or more, the processor does not see coming; products of
+ * so few elements, or fewer, are done before their lines are there. */
+#define FAR_ROW     1024
+#define SHORT_DEPTH 16
+
+/* Asks for what a tile will write while it is computed. */
+static void fetch_far_rows(const struct cvp_tile_kernels *k, const struct cvp_tile_args *t,
+                           int rows, int columns)
+{
+    const char *c = t->c;
+    const int64_t row = t->c_row * k->size, bytes = (int64_t)columns * k->size, line = 64;
+    if (row < FAR_ROW) return;
+    for (int i = 0; i < rows; i++, c += row)
+        for (int64_t at = 0; at < bytes; at += line) __builtin_prefetch(c + at, 1);
+}
+
 void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *t, int rows,
                   int columns)
 {
@@ -35,6 +51,7 @@ void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *
     cvp_tile *const *tiles = t->is_panels ? k->panel_tiles : t->b_table ? k->table_tiles : k->tiles;
     cvp_tile *tile = tiles[(rows - 1) * k->vectors + vectors - 1];
     if (columns == vectors * k->lanes && (!t->stored || t->stored->size == k->size)) {
+        if (t->num_runs == 1 && t->runs->n <= SHORT_DEPTH) fetch_far_rows(k, t, rows, columns);
         tile(t);
         return;
     }

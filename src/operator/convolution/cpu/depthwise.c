@@ -228,7 +228,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         .struct_size = sizeof(convop_conv_impl),                                                   \
         .name = "depthwise",                                                                       \
         .direction = dir,                                                                          \
-        .version = 2,                                                                              \
+        .version = 3,                                                                              \
         .level = CONVOP_LEVEL_BUILTIN,                                                             \
         .cut = cut,                                                                                \
         .cut_size = CONV_CUT_SIZE(struct cut),                                                     \
