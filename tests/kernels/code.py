@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 HEADER = re.compile(r'^[0-9a-f]+ <(\S+)>:$')
-TILE = re.compile(r'(?:packing_|table_)?tile_(\d+)(?:x(\d+)|_\d)_(f32|f64)')
+TILE = re.compile(r'(?:packing_|along_|table_|panel_)?tile_(\d+)(?:x(\d+)|_\d)_(f32|f64)')
 WINDOW = re.compile(r'(?:\w+_)?(?:windows|patches)_(\d)_\d\w*_(f\d\d|bf16)')
 INSTRUCTION = re.compile(r'^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$')
 TARGET = re.compile(r'([0-9a-f]+) <')

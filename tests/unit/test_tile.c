@@ -52,8 +52,8 @@ static struct numbers numbers_create(const struct cvp_tile_kernels *k, struct rn
 }
 
 /* How b lies. */
-enum kind { RUNS, TABLE, PANELS, KINDS };
-static const char *const kind_names[] = {"runs", "table", "panels"};
+enum kind { RUNS, ALONG, TABLE, PANELS, KINDS };
+static const char *const kind_names[] = {"runs", "runs along a", "table", "panels"};
 
 /* A tile's operands. Run i of a begins at i * a_gap elements, of b at i * b_gap, or by the table.
  */
@@ -70,7 +70,7 @@ static void create(struct tile *t, const struct cvp_tile_kernels *k, struct rng 
     const int64_t wide = (t->columns + k->lanes - 1) / k->lanes * k->lanes;
     struct cvp_tile_args *x = &t->args;
     int64_t most = 0;
-    t->num_runs = kind == RUNS ? rng_int(r, 1, MAX_RUNS) : 1;
+    t->num_runs = kind <= ALONG ? rng_int(r, 1, MAX_RUNS) : 1;
     for (int i = 0; i < t->num_runs; i++) {
         t->n[i] = rng_int(r, 1, 9);
         most = t->n[i] > most ? t->n[i] : most;
@@ -88,6 +88,7 @@ static void create(struct tile *t, const struct cvp_tile_kernels *k, struct rng 
     t->a_gap = rng_int(r, 0, 5);
     t->b_gap = rng_int(r, 0, 5);
     t->table = NULL;
+    if (kind == ALONG) x->a_col = 1;
     if (kind == PANELS) {
         static const int64_t nowhere[9]; /* as many as a run has steps */
         x->is_panels = 1;

@@ -48,7 +48,10 @@ void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *
                   int columns)
 {
     const int vectors = (columns + k->lanes - 1) / k->lanes;
-    cvp_tile *const *tiles = t->is_panels ? k->panel_tiles : t->b_table ? k->table_tiles : k->tiles;
+    cvp_tile *const *tiles = t->is_panels    ? k->panel_tiles
+                             : t->b_table    ? k->table_tiles
+                             : t->a_col == 1 ? k->along_tiles
+                                             : k->tiles;
     cvp_tile *tile = tiles[(rows - 1) * k->vectors + vectors - 1];
     if (columns == vectors * k->lanes && (!t->stored || t->stored->size == k->size)) {
         if (t->num_runs == 1 && t->runs->n <= SHORT_DEPTH) fetch_far_rows(k, t, rows, columns);
@@ -86,14 +89,19 @@ void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *
 void cvp_tile_run_rows(const struct cvp_tile_kernels *k, const struct cvp_tile_args *t,
                        int64_t rows, int columns)
 {
-    const int64_t tiles = cvp_ceil_div(rows, k->rows);
-    const int64_t row = t->c_row * stored_of(k, t)->size;
+    if (rows <= k->rows) {
+        cvp_tile_run(k, t, (int)rows, columns);
+        return;
+    }
+    /* Some have a row less than the others. */
+    const int64_t tiles = cvp_ceil_div(rows, k->rows), most = cvp_ceil_div(rows, tiles);
+    const int64_t full = rows - tiles * (most - 1), row = t->c_row * stored_of(k, t)->size;
     struct cvp_tile_args part = *t;
     for (int64_t i = 0; i < tiles; i++) {
-        const int64_t first = rows * i / tiles, end = rows * (i + 1) / tiles;
-        part.a_at = t->a_at + first * t->a_row;
-        part.c = (char *)t->c + first * row;
-        if (t->residual) part.residual = (const char *)t->residual + first * row;
-        cvp_tile_run(k, &part, (int)(end - first), columns);
+        const int64_t height = i < full ? most : most - 1;
+        cvp_tile_run(k, &part, (int)height, columns);
+        part.a_at += height * t->a_row;
+        part.c = (char *)part.c + height * row;
+        if (t->residual) part.residual = (const char *)part.residual + height * row;
     }
 }

@@ -35,8 +35,8 @@ struct cvp_tile_args {
      * b[b_table[p] + j]. NULL: they lie evenly. */
     const int64_t *b_table;
     /* Both operands are panels: a_row is 1, b_row the columns of the largest tile, and there is one
-     * run. Meanwhile memory that is read next is fetched: step p fetches ahead[ahead_table[p]], in
-     * bytes. What is fetched need not be anyone's memory. */
+     * run. Meanwhile memory that is read next is fetched: steps 2 * p and after fetch
+     * ahead[ahead_table[p]], in bytes. What is fetched need not be anyone's memory. */
     int is_panels;
     const char *ahead;
     const int64_t *ahead_table;
@@ -68,7 +68,7 @@ struct cvp_tile_kernels {
     int rows;           /* of a tile at most */
     int lanes, vectors; /* elements of a vector; vectors across a tile at most */
     /* [(rows - 1) * vectors + (v - 1)]: rows x (v * lanes) */
-    cvp_tile *const *tiles, *const *table_tiles, *const *panel_tiles;
+    cvp_tile *const *tiles, *const *along_tiles, *const *table_tiles, *const *panel_tiles;
     cvp_tile_collect *collect;
 };
 

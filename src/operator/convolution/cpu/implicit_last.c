@@ -100,7 +100,7 @@ static void stage(const struct implicit_last *l, struct block *b, char *to)
     cvp_stage_leave(outer);
 }
 
-/* The runs of the output row th; their number. */
+/* The runs of the output row th, with the weights of `panel`; their number. */
 static int64_t list_runs(const struct implicit_last *l, const struct block *b, int64_t th,
                          const char *panel)
 {
@@ -149,14 +149,15 @@ static void fill_row(const convop_conv_problem *p, const struct cvp_tile_args *t
                              t->residual ? (const char *)t->residual + i * row : NULL);
 }
 
-static void compute_panel(const struct job *job, const struct block *b, int64_t panel)
+/* All panels of a strip, one after the other, each of them row by row. */
+static void compute_strip(const struct job *job, const struct block *b)
 {
     const struct implicit_last *l = job->l;
     const struct stencil *s = &b->s;
-    const int64_t c = panel * l->columns, count = b->w1 - b->w0;
-    const int columns = (int)cvp_min_i64(l->columns, l->ends.out.c - c);
-    const char *weights =
-        job->panels + (b->g * l->panels + panel) * l->columns * l->taps * l->ends.in.c * l->size;
+    const int64_t panel = l->columns * l->taps * l->ends.in.c;
+    const char *weights = job->panels + b->g * l->panels * panel * l->size;
+    const int64_t od = s->d.out_first + b->td * s->d.out_step;
+    const int64_t ow = s->w.out_first + b->w0 * s->w.out_step;
     struct cvp_tile_args t = {.runs = b->runs,
                               .a_row = s->w.in_step * b->pixel,
                               .a_col = 1,
@@ -166,23 +167,41 @@ static void compute_panel(const struct job *job, const struct block *b, int64_t 
                               .add = l->p->add,
                               .clamps = l->p->activation != CONVOP_ACTIVATION_NONE,
                               .high = cvp_conv_high(l->p)};
-    if (job->bias) t.column_bias = job->bias + (b->g * l->ends.out.c + c) * l->size;
-    const int64_t od = s->d.out_first + b->td * s->d.out_step;
-    for (int64_t th = b->h0; th < b->h1; th++) {
-        t.num_runs = list_runs(l, b, th, weights);
-        const int64_t oh = s->h.out_first + th * s->h.out_step;
-        const int64_t ow = s->w.out_first + b->w0 * s->w.out_step;
-        const int64_t at = (b->n * l->ends.out.image +
-                            ((od * l->ends.out.h + oh) * l->ends.out.w + ow) * l->ends.out.all +
-                            b->g * l->ends.out.c + c) *
-                           l->stored->size;
-        t.c = job->out + at;
-        if (job->residual) t.residual = job->residual + at;
-        if (t.num_runs > 0)
-            cvp_tile_run_rows(l->kernels, &t, count, columns);
-        else
-            fill_row(l->p, &t, count, columns);
+    int64_t listed = -1; /* the row whose runs they are */
+    for (int64_t c = 0; c < l->ends.out.c; c += l->columns, t.b_at += panel) {
+        const int columns = (int)cvp_min_i64(l->columns, l->ends.out.c - c);
+        if (job->bias) t.column_bias = job->bias + (b->g * l->ends.out.c + c) * l->size;
+        for (int64_t th = b->h0; th < b->h1; th++) {
+            if (th != listed) t.num_runs = list_runs(l, b, th, weights);
+            listed = th;
+            const int64_t oh = s->h.out_first + th * s->h.out_step;
+            const int64_t at = (b->n * l->ends.out.image +
+                                ((od * l->ends.out.h + oh) * l->ends.out.w + ow) * l->ends.out.all +
+                                b->g * l->ends.out.c + c) *
+                               l->stored->size;
+            t.c = job->out + at;
+            if (job->residual) t.residual = job->residual + at;
+            if (t.num_runs > 0)
+                cvp_tile_run_rows(l->kernels, &t, b->w1 - b->w0, columns);
+            else
+                fill_row(l->p, &t, b->w1 - b->w0, columns);
+        }
     }
+}
+
+/* Strip by strip. */
+static void compute_block(const struct job *job, const struct block *b)
+{
+    const struct implicit_last *l = job->l;
+    struct block strip = *b;
+    for (int64_t h = b->h0; h < b->h1; h += l->strip_rows)
+        for (int64_t w = b->w0; w < b->w1; w += l->strip_width) {
+            strip.h0 = h;
+            strip.h1 = cvp_min_i64(h + l->strip_rows, b->h1);
+            strip.w0 = w;
+            strip.w1 = cvp_min_i64(w + l->strip_width, b->w1);
+            compute_strip(job, &strip);
+        }
 }
 
 static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
@@ -212,7 +231,7 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
         b.plane = l->ends.in.h * b.row;
         if ((l->converts && b.s.w.taps > 0) || stencil_leaves_image(&b.s.w)) stage(l, &b, own);
         int outer = cvp_stage_enter(CONVOP_STAGE_PRODUCT);
-        for (int64_t j = 0; j < l->panels; j++) compute_panel(job, &b, j);
+        compute_block(job, &b);
         cvp_stage_leave(outer);
     }
 }

@@ -15,7 +15,8 @@ struct implicit_last {
     int64_t mb;                      /* images */
     struct conv_ends ends;
     int64_t taps, columns, panels;
-    int64_t phases, rows, width; /* of a task: rows of pixels, and pixels of a row */
+    int64_t phases, rows, width;     /* of a task: rows of pixels, and pixels of a row */
+    int64_t strip_rows, strip_width; /* of a task, at a time for all output channels */
     int64_t d_count, h_blocks, w_blocks, tasks;
     int is_merged; /* all pixels are one row */
     size_t weight_bytes, bias_bytes, staged_bytes, lane_bytes;

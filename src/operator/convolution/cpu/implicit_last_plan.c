@@ -10,6 +10,9 @@
 /* Bytes of an image that a task reads: a share of the second-level cache, beside a panel. */
 #define BLOCK_BYTES ((int64_t)192 << 10)
 
+/* Bytes of a group's weights that the first-level cache keeps beside a tile. */
+#define NEAR_BYTES ((int64_t)16 << 10)
+
 static int64_t tasks_of(struct implicit_last *l, const struct stencil *s)
 {
     l->h_blocks = cvp_ceil_div(s->h.count, l->rows);
@@ -42,6 +45,16 @@ static int cut(struct implicit_last *l, const struct stencil *s)
             break;
     }
     return 1;
+}
+
+/* What takes all panels of weights before the next pixels do: a tile, where all weights stay in the
+ * first-level cache. The output is then written in its order, as caches like it. */
+static void cut_strips(struct implicit_last *l)
+{
+    const int64_t weights = l->panels * l->columns * l->taps * l->ends.in.c * l->size;
+    const int is_near = weights <= NEAR_BYTES;
+    l->strip_rows = is_near ? 1 : l->rows;
+    l->strip_width = is_near ? l->kernels->rows : l->width;
 }
 
 struct implicit_last cvp_conv_implicit_last_plan(const convop_conv_problem *p)
@@ -80,6 +93,7 @@ struct implicit_last cvp_conv_implicit_last_plan(const convop_conv_problem *p)
     if (l.converts || (!l.is_merged && (p->direction != CONVOP_FWD || stencil_leaves_image(&s.w))))
         l.staged_bytes = cvp_round_up((size_t)n, CVP_BUFFER_ALIGN);
     l.weight_bytes = cvp_round_up((size_t)weights, CVP_BUFFER_ALIGN);
+    cut_strips(&l);
     l.lane_bytes = l.staged_bytes +
                    cvp_round_up((size_t)l.taps * sizeof(struct cvp_tile_run), CVP_BUFFER_ALIGN);
     l.bias_bytes = p->bias ? cvp_round_up((size_t)(p->oc * l.size), CVP_BUFFER_ALIGN) : 0;

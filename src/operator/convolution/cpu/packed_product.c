@@ -90,8 +90,9 @@ static void multiply_chunk(const struct packed_job *job, const struct panel *q,
 {
     const struct packed *k = job->k;
     const struct packed_block *b = &job->b;
+    const int64_t steps = cvp_ceil_div(p1 - p0, 2); /* that fetch a line */
     for (int64_t i = q->i0; i < q->i1; i++) {
-        const int64_t m = i * k->height, line = (i - q->i0) * (p1 - p0);
+        const int64_t m = i * k->height, line = (i - q->i0) * steps;
         const struct cvp_tile_run run = {job->pixels + (i * k->tile + p0 * k->height) * k->size,
                                          weights, p1 - p0};
         struct cvp_tile_args t = {.runs = &run,

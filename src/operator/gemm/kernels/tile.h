@@ -57,6 +57,24 @@
 #define CVP_IN_REGISTER(v) ((void)(v))
 #endif
 
+/* sum += a * b in the register where sum is, fused where the set can do that: left to itself gcc
+ * moves sums about in loops, and clang puts some away. */
+#if defined __FMA__ || defined __AVX512F__
+#define CVP_MULTIPLY_ADD(sum, a, b)                                                                \
+    do {                                                                                           \
+        if (sizeof((sum)[0]) == 4)                                                                 \
+            __asm__("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));                        \
+        else                                                                                       \
+            __asm__("vfmadd231pd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));                        \
+    } while (0)
+#else
+#define CVP_MULTIPLY_ADD(sum, a, b)                                                                \
+    do {                                                                                           \
+        (sum) += (a) * (b);                                                                        \
+        CVP_IN_REGISTER(sum);                                                                      \
+    } while (0)
+#endif
+
 /* A vector between 0 and high, lane by lane. NaN, and the sign of 0, stay. */
 #define CVP_CLAMP_VECTOR(x, high)                                                                  \
     __extension__({                                                                                \

@@ -6,8 +6,9 @@
 _Static_assert(CVP_TILE_BYTES >= CVP_TILE_ROWS * CVP_TILE_VECTORS * CVP_VECTOR_BYTES,
                "tiles that are computed on the side have their places on callers' stacks");
 
-/* How b lies; see tile.h. */
-enum { EVEN, TABLE, PANELS };
+/* How operands lie (see tile.h): b's rows evenly, and a's elements so too, or side by side; b's
+ * rows by a table; both in panels. */
+enum { EVEN, ALONG, TABLE, PANELS };
 
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b)  PASTE_(a, b)

@@ -17,6 +17,22 @@ CVP_INLINE void NAME(add_rows)(const int rows, const int vectors, LOOSE (*sum)[C
     }
 }
 
+/* One element of the depth: the rows of a from several bases, `each` of them from one. */
+CVP_INLINE void NAME(step)(const int rows, const int vectors, const int each,
+                           LOOSE (*sum)[CVP_TILE_VECTORS], const SCALAR *const *a, int64_t a_row,
+                           int64_t a_at, const SCALAR *b)
+{
+    LOOSE bv[CVP_TILE_VECTORS];
+    CVP_UNROLL for (int v = 0; v < vectors; v++) bv[v] = *(const LOOSE *)(b + v * LANES);
+    CVP_UNROLL for (int i = 0; i < rows; i++)
+    {
+        LOOSE av =
+            a[i / each][i % each * a_row + a_at] - (LOOSE){0}; /* in every lane: x - 0 is x */
+        CVP_IN_REGISTER(av);
+        CVP_UNROLL for (int v = 0; v < vectors; v++) CVP_MULTIPLY_ADD(sum[i][v], av, bv[v]);
+    }
+}
+
 CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int kind,
                            const struct cvp_tile_args *t)
 {
@@ -27,35 +43,36 @@ CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int kind,
     {
         CVP_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] = (LOOSE){0};
     }
-    const int64_t a_row = kind == PANELS ? 1 : t->a_row, a_col = t->a_col;
+    const int64_t a_row = kind == PANELS ? 1 : t->a_row;
+    const int64_t a_col = kind == ALONG ? 2 : t->a_col; /* of two steps at a time */
     const int64_t b_row = kind == PANELS ? CVP_TILE_VECTORS * LANES : t->b_row;
     const char *ahead = t->ahead;
     const int64_t *ahead_table = t->ahead_table;
     const struct cvp_tile_run *run = t->runs, *end = run + t->num_runs;
+    /* Three rows from one base: x86 has such addresses, and few registers. */
+    const int each = kind == PANELS ? rows : 3;
     do {
-        /* Three rows from one base: x86 has such addresses, and few registers. */
         const SCALAR *a[(CVP_TILE_ROWS + 2) / 3], *b = run->b;
         b += t->b_at;
-        CVP_UNROLL for (int i = 0; i < rows; i += 3)
+        CVP_UNROLL for (int i = 0; i < rows; i += each)
         {
-            a[i / 3] = (const SCALAR *)run->a + t->a_at + i * a_row;
+            a[i / each] = (const SCALAR *)run->a + t->a_at + i * a_row;
         }
         const int64_t *table = t->b_table;
         int64_t n = run->n;
         do {
-            const SCALAR *from = kind == TABLE ? b + *table++ : b;
             if (kind == PANELS) __builtin_prefetch(ahead + *ahead_table++, 0, 2);
-            CVP_UNROLL for (int i = 0; i < rows; i++)
-            {
-                LOOSE av = a[i / 3][i % 3 * a_row] - (LOOSE){0}; /* in every lane: x - 0 is x */
-                CVP_IN_REGISTER(av);
-                CVP_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] +=
-                    av * *(const LOOSE *)(from + v * LANES);
-            }
-            CVP_UNROLL for (int i = 0; i < rows; i += 3) a[i / 3] += a_col;
+            NAME(step)(rows, vectors, each, sum, a, a_row, 0, kind == TABLE ? b + *table++ : b);
             if (kind != TABLE) b += b_row;
+            if (kind == PANELS) a[0] += a_col;
+            if (kind == PANELS || kind == ALONG) {
+                if (--n == 0) break;
+                NAME(step)(rows, vectors, each, sum, a, a_row, kind == ALONG, b);
+                b += b_row;
+            }
+            CVP_UNROLL for (int i = 0; i < rows; i += each) a[i / each] += a_col;
         } while (--n);
-    } while (kind == EVEN && ++run < end);
+    } while ((kind == EVEN || kind == ALONG) && ++run < end);
 
     if (t->column_bias) {
         const SCALAR *bias = t->column_bias;
@@ -96,6 +113,10 @@ CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int kind,
     {                                                                                              \
         NAME(tile)(rows, vectors, EVEN, t);                                                        \
     }                                                                                              \
+    static void NAME(along_tile_##rows##x##vectors)(const struct cvp_tile_args *t)                 \
+    {                                                                                              \
+        NAME(tile)(rows, vectors, ALONG, t);                                                       \
+    }                                                                                              \
     static void NAME(table_tile_##rows##x##vectors)(const struct cvp_tile_args *t)                 \
     {                                                                                              \
         NAME(tile)(rows, vectors, TABLE, t);                                                       \
@@ -110,6 +131,9 @@ CVP_EACH_ROWS(ROWS)
 
 #define TILE(rows, vectors) NAME(tile_##rows##x##vectors),
 static cvp_tile *const NAME(tiles)[] = {CVP_EACH_ROWS(ROWS)};
+#undef TILE
+#define TILE(rows, vectors) NAME(along_tile_##rows##x##vectors),
+static cvp_tile *const NAME(along_tiles)[] = {CVP_EACH_ROWS(ROWS)};
 #undef TILE
 #define TILE(rows, vectors) NAME(table_tile_##rows##x##vectors),
 static cvp_tile *const NAME(table_tiles)[] = {CVP_EACH_ROWS(ROWS)};
@@ -143,6 +167,7 @@ const struct cvp_tile_kernels PASTE(NAME(cvp_tile), CVP_ISA_SUFFIX) = {
     .lanes = LANES,
     .vectors = CVP_TILE_VECTORS,
     .tiles = NAME(tiles),
+    .along_tiles = NAME(along_tiles),
     .table_tiles = NAME(table_tiles),
     .panel_tiles = NAME(panel_tiles),
     .collect = NAME(collect),
