@@ -54,7 +54,7 @@ static int fuses(const convop_conv_problem *p)
         .struct_size = sizeof(convop_conv_impl),                                                   \
         .name = "implicit",                                                                        \
         .direction = dir,                                                                          \
-        .version = 2,                                                                              \
+        .version = 3,                                                                              \
         .level = CONVOP_LEVEL_BUILTIN,                                                             \
         .cut = cut,                                                                                \
         .cut_size = CONV_CUT_SIZE(union cut),                                                      \
