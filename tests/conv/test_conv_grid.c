@@ -164,6 +164,27 @@ static void dilated_beyond_the_image(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* Sums of more products than the row `packed` takes at a time, forward or by data. */
+static void deep(void **state)
+{
+    (void)state;
+    int bad = 0;
+    for (int n = 0; n < 4; n++) {
+        const struct conv_size s = {.axes = 2,
+                                    .channels_last = n & 1,
+                                    .type = BOX_F32,
+                                    .mb = 1,
+                                    .ic = n < 2 ? 1100 : 7,
+                                    .oc = n < 2 ? 5 : 130,
+                                    .g = 1,
+                                    .i = 5,
+                                    .k = n < 2 ? 1 : 3,
+                                    .p = n / 2};
+        bad += !all_is_right(&s);
+    }
+    assert_int_equal(bad, 0);
+}
+
 /* null, write and add for each of the three gradients. */
 static int combination_is_right(struct conv_case *c, int combination)
 {
@@ -225,6 +246,7 @@ int main(void)
         cmocka_unit_test(dilated),
         cmocka_unit_test(dilated_depthwise),
         cmocka_unit_test(dilated_beyond_the_image),
+        cmocka_unit_test(deep),
         cmocka_unit_test(request_combinations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

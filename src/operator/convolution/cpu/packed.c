@@ -27,9 +27,9 @@ static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE
     if (k->phases > CVP_PACKED_MAX_PHASES)
         return cvp_conv_refuse(why, "the strides' product is %lld, it takes up to %d",
                                (long long)k->phases, CVP_PACKED_MAX_PHASES);
-    if (!p->channels_last && k->taps > k->phases * CVP_PACKED_DEPTH)
+    if (!p->channels_last && k->taps > k->phases * CVP_PACKED_MAX_TAPS)
         return cvp_conv_refuse(why, "the window has %lld places, it takes up to %d",
-                               (long long)k->taps, CVP_PACKED_DEPTH);
+                               (long long)k->taps, CVP_PACKED_MAX_TAPS);
     return cvp_conv_has_lanes(p, k->lanes, why);
 }
 
@@ -140,7 +140,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         .struct_size = sizeof(convop_conv_impl),                                                   \
         .name = "packed",                                                                          \
         .direction = dir,                                                                          \
-        .version = 3,                                                                              \
+        .version = 4,                                                                              \
         .level = CONVOP_LEVEL_BUILTIN,                                                             \
         .cut = cut,                                                                                \
         .cut_size = CONV_CUT_SIZE(struct packed),                                                  \

@@ -8,9 +8,12 @@
 #include "src/operator/gemm/gemm_kernels.h"
 #include "src/operator/tile/tile.h"
 
-/* Products that are summed in registers, at most: so deep a panel of weights stays in the
- * first-level cache, beside one of pixels. */
-#define CVP_PACKED_DEPTH 256
+/* Products that are summed in registers, at most. A panel of weights so deep comes from the
+ * second-level cache, as fast as it is multiplied; adding to sums more often costs more. */
+#define CVP_PACKED_DEPTH 1024
+
+/* Places of a window of NC*, at most. */
+#define CVP_PACKED_MAX_TAPS 256
 
 #define CVP_PACKED_MAX_PHASES  64
 #define CVP_PACKED_MAX_ROWS    14 /* of any tile */
@@ -90,8 +93,8 @@ static inline struct packed_block cvp_conv_packed_block(const struct packed *k,
                                                         const struct stencil *s, int64_t g)
 {
     const int64_t taps = s->d.taps * s->h.taps * s->w.taps, depth = taps * k->ends.in.c;
-    struct packed_block b = {
-        .s = *s, .g = g, .depth = depth, .panel = depth, .unit = depth, .chunk = CVP_PACKED_DEPTH};
+    struct packed_block b = {.s = *s, .g = g, .depth = depth, .panel = depth, .unit = depth};
+    b.chunk = depth < CVP_PACKED_DEPTH ? depth : CVP_PACKED_DEPTH;
     if (!k->is_by_tap && taps > 0) b.chunk -= b.chunk % taps;
     if (k->is_zoned) {
         b.panel = k->taps * k->ends.in.c;

@@ -130,7 +130,7 @@ static int measure(struct packed *k, int64_t depth)
             cvp_round_up((size_t)(k->group * k->block * k->columns * k->size), CVP_BUFFER_ALIGN);
     if (!p->channels_last)
         k->piece_bytes = cvp_round_up(
-            (size_t)(CVP_PACKED_DEPTH * k->height) * sizeof(struct cvp_piece), CVP_BUFFER_ALIGN);
+            (size_t)(CVP_PACKED_MAX_TAPS * k->height) * sizeof(struct cvp_piece), CVP_BUFFER_ALIGN);
     k->lane_bytes = k->panel_bytes + k->sum_bytes + k->piece_bytes;
     if (k->is_by_block) {
         k->lane_bytes += k->pixel_bytes;
@@ -178,7 +178,7 @@ struct packed cvp_conv_packed_plan(const convop_conv_problem *p)
     k.columns = cvp_tile_columns(k.kernels);
     k.panels = cvp_ceil_div(k.ends.out.c, k.columns);
     const int64_t taps = most_taps(&k), depth = taps * k.ends.in.c;
-    if (!p->channels_last && taps > CVP_PACKED_DEPTH) return k;
+    if (!p->channels_last && taps > CVP_PACKED_MAX_TAPS) return k;
     k.is_zoned = is_zoned(&k);
     k.is_by_tap = p->channels_last || k.is_zoned;
     k.is_in_order = k.phases == 1 && depth > 0 && !k.is_zoned;

@@ -27,9 +27,11 @@ static void pack_tiles(void *arg, int lane, int64_t begin, int64_t end)
 /* Lines of the weights of a chunk, at most: two for each element of the depth. */
 #define MAX_LINES (2 * CVP_PACKED_DEPTH)
 
-/* The lines of a chunk's weights, in bytes from the first; then as many zeros as a tile has steps.
- */
-static int64_t list_lines(const struct packed_job *job, int64_t lines[MAX_LINES + CVP_PACKED_DEPTH])
+/* That a tile fetches, at most: one in two steps. */
+#define MAX_FETCHED (CVP_PACKED_DEPTH / 2)
+
+/* The lines of a chunk's weights, in bytes from the first; then as many zeros as a tile fetches. */
+static int64_t list_lines(const struct packed_job *job, int64_t lines[MAX_LINES + MAX_FETCHED])
 {
     const struct packed *k = job->k;
     const int forward = k->p->direction == CONVOP_FWD;
@@ -39,7 +41,7 @@ static int64_t list_lines(const struct packed_job *job, int64_t lines[MAX_LINES 
     const int64_t row = (forward ? job->b.chunk : side) * k->size / LINE;
     for (int64_t i = 0; i < all; i++)
         lines[i] = job->packed || row == 0 ? i * LINE : i / row * filter + i % row * LINE;
-    memset(lines + all, 0, CVP_PACKED_DEPTH * sizeof *lines);
+    memset(lines + all, 0, MAX_FETCHED * sizeof *lines);
     return all;
 }
 
@@ -54,7 +56,7 @@ struct panel {
 /* What a lane works with: a chunk of weights that it packed, sums, lines to be fetched. */
 struct own {
     char *weights, *sums;
-    int64_t num_lines, lines[MAX_LINES + CVP_PACKED_DEPTH];
+    int64_t num_lines, lines[MAX_LINES + MAX_FETCHED];
 };
 
 /* Panels are counted with the shares of their tiles; `place` is where the sums are. */
