@@ -129,8 +129,9 @@ static int measure(struct packed *k, int64_t depth)
         k->sum_bytes =
             cvp_round_up((size_t)(k->group * k->block * k->columns * k->size), CVP_BUFFER_ALIGN);
     if (!p->channels_last)
-        k->piece_bytes = cvp_round_up(
-            (size_t)(CVP_PACKED_MAX_TAPS * k->height) * sizeof(struct cvp_piece), CVP_BUFFER_ALIGN);
+        k->piece_bytes =
+            cvp_round_up((size_t)(depth / k->ends.in.c * k->height) * sizeof(struct cvp_piece),
+                         CVP_BUFFER_ALIGN);
     k->lane_bytes = k->panel_bytes + k->sum_bytes + k->piece_bytes;
     if (k->is_by_block) {
         k->lane_bytes += k->pixel_bytes;
