@@ -16,7 +16,7 @@ static int lies_well(const struct packed_filter *f)
 
 /* It costs more to read what another processor packed than to pack it again, from so many elements
  * of a filter for each thread on; as long as that is not much memory. */
-#define APART       64
+#define APART       16
 #define APART_BYTES ((size_t)2 << 20)
 
 /* Equal parts, by the problem alone: they decide the order of sums. A quarter of the second-level
