@@ -42,6 +42,9 @@ static const conv_prices prices[2][2] = {
 #define FAR     3
 #define STRIDED 5
 
+/* How much longer it takes to pack pixels of NC* one by one, as a stride leaves them. */
+#define APART 34
+
 /* Adds so many pixels of all groups and images, in so many walks, that read so many taps. */
 static void add_pixels(const struct packed *k, double pixels, double walks, double taps,
                        double work[CONV_KINDS])
@@ -85,6 +88,8 @@ double cvp_conv_packed_estimate(const convop_conv_problem *p)
     else
         add_pixels(k, pixels, (double)p->g * phases, (double)k->taps / phases, work);
     if (p->constant_weights) work[WEIGHTS] = 0;
+    if (!p->channels_last && p->direction == CONVOP_FWD && p->sw > 1 && p->ow > 1)
+        work[PIXELS] *= APART;
     return cvp_conv_price(p, prices[p->direction][p->channels_last], work,
                           (double)(k->is_by_block ? k->lanes : k->panels * k->shares));
 }
