@@ -151,6 +151,7 @@ class Bench(Case):
         self.assertRegex(text, r"\n +call [\d.]+ ms \([\d.]+ %\), .*lowering .*product ")
         row, = self.bench("--mode=P", "--repeat=3", SMALL[0])
         self.assertNotIn("stages", row)
+        self.assertIn("say --mode=P", self.run_bad(2, "bench", "--stages", SMALL[0]))
 
     def test_sweeps(self):
         def swept(*arguments):

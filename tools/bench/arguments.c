@@ -35,6 +35,16 @@ static void sweep(struct argp_state *state, struct reader *r)
     }
 }
 
+/* Stages are those of timed calls. */
+static void check_stages(struct argp_state *state, const struct reader *r)
+{
+    unsigned modes = 0;
+    for (size_t i = 0; i < r->out->problems.count; i++)
+        modes |= r->out->problems.at[i].settings.mode;
+    if (r->out->stages && modes == MODE_CHECK)
+        argp_error(state, "--stages: nothing is timed; say --mode=P or CP before the problems");
+}
+
 /* What is known of the CPU alone. */
 static void check_device(struct argp_state *state, const struct reader *r)
 {
@@ -64,6 +74,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_JSON: r->out->json = 1; return 0;
     case ARGP_KEY_END: /* the children have ended before */
         check_device(state, r);
+        check_stages(state, r);
         sweep(state, r);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
