@@ -47,12 +47,12 @@ static int cut(struct implicit_last *l, const struct stencil *s)
     return 1;
 }
 
-/* What takes all panels of weights before the next pixels do: a tile, where all weights stay in the
- * first-level cache. The output is then written in its order, as caches like it. */
+/* What takes all panels of weights before the next pixels do: a tile, where there are several and
+ * all stay in the first-level cache. The output is then written in its order, as caches like it. */
 static void cut_strips(struct implicit_last *l)
 {
     const int64_t weights = l->panels * l->columns * l->taps * l->ends.in.c * l->size;
-    const int is_near = weights <= NEAR_BYTES;
+    const int is_near = l->panels > 1 && weights <= NEAR_BYTES;
     l->strip_rows = is_near ? 1 : l->rows;
     l->strip_width = is_near ? l->kernels->rows : l->width;
 }
