@@ -82,6 +82,30 @@ static void strides_beyond_the_kernel(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* By data each output is then a phase of its own, with taps that look like a whole window. */
+static void images_no_larger_than_the_stride(void **state)
+{
+    (void)state;
+    int bad = 0;
+    for (int64_t i = 1; i <= 3; i++)
+        for (int64_t k = 3; k <= 10; k++)
+            for (int n = 0; n < 4; n++) {
+                const struct conv_size s = {.axes = 2,
+                                            .channels_last = n & 1,
+                                            .type = BOX_F32,
+                                            .mb = 2,
+                                            .ic = 19,
+                                            .oc = 19,
+                                            .g = n & 2 ? 19 : 1,
+                                            .i = i,
+                                            .k = k,
+                                            .s = i < 2 ? 2 : i,
+                                            .p = k / 2};
+                bad += !all_is_right(&s);
+            }
+    assert_int_equal(bad, 0);
+}
+
 static int takes(const struct conv_size *size, const char *row)
 {
     struct conv_case c;
@@ -243,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(depthwise),
         cmocka_unit_test(strides_beyond_the_kernel),
+        cmocka_unit_test(images_no_larger_than_the_stride),
         cmocka_unit_test(dilated),
         cmocka_unit_test(dilated_depthwise),
         cmocka_unit_test(dilated_beyond_the_image),

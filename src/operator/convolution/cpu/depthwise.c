@@ -111,8 +111,11 @@ static struct cvp_dw_phases make_phases(const convop_conv_problem *p, int axis,
     int64_t n = phases(p, axis);
     struct cvp_dw_axis *at = *next;
     *next += n;
-    for (int64_t r = 0; r < n; r++)
+    for (int64_t r = 0; r < n; r++) {
         at[r] = is_backward(p) ? cvp_dw_backward_axis(p, axis, r) : cvp_dw_forward_axis(p, axis);
+        /* A phase of one output has a step, too, or it would be taken for all of a window. */
+        if (n > 1 || at[r].k_step < -1 || at[r].k_step > 1) at[r].step = cvp_max_i64(n, 2);
+    }
     /* As many as the stride, but where that exceeds the outputs: then each is its own phase. */
     return (struct cvp_dw_phases){at, n, n};
 }
