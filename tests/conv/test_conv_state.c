@@ -114,6 +114,18 @@ static void its_workspace_lies_behind_the_copies(void **state)
     assert_true(dst[2] == MARK + 1);
 }
 
+/* By a call that may measure, or for its own sake. */
+static void measure_it(struct problem *x, int by_call)
+{
+    if (by_call) {
+        expect_ok(convop_set("autotune", "1"));
+        assert_true(answer_of(x) == MARK + 3);
+    } else {
+        expect_ok(convop_conv_tune(&x->params, CONVOP_FWD, &x->s, &x->w, &x->d, NULL, NULL, NULL,
+                                   &(size_t){0}));
+    }
+}
+
 /* What is measured is kept with the state's notes, which the next one begins with. */
 static void its_notes_are_kept(void **state)
 {
@@ -123,13 +135,7 @@ static void its_notes_are_kept(void **state)
     for (int by_call = 0; by_call < 2; by_call++) {
         convop_tune_listing *listing = NULL;
         expect_ok(convop_tune_forget(NULL, NULL));
-        if (by_call) {
-            expect_ok(convop_set("autotune", "1"));
-            assert_true(answer_of(&x) == MARK + 3);
-        } else {
-            expect_ok(convop_conv_tune(&x.params, CONVOP_FWD, &x.s, &x.w, &x.d, NULL, NULL, NULL,
-                                       &(size_t){0}));
-        }
+        measure_it(&x, by_call);
         const convop_tune_record *r = only_record(&listing);
         assert_string_equal(r->impl, "stateful");
         assert_string_equal(r->plan, "the third way");
@@ -181,13 +187,7 @@ static void a_record_without_a_time_is_measured(void **state)
         expect_ok(convop_set("autotune", NULL));
         assert_int_equal(choice_of(&x, NULL), CONVOP_CHOICE_CACHED);
         assert_true(answer_of(&x) == 3);
-        if (by_call) {
-            expect_ok(convop_set("autotune", "1"));
-            assert_true(answer_of(&x) == MARK + 3);
-        } else {
-            expect_ok(convop_conv_tune(&x.params, CONVOP_FWD, &x.s, &x.w, &x.d, NULL, NULL, NULL,
-                                       &(size_t){0}));
-        }
+        measure_it(&x, by_call);
         r = only_record(&listing);
         assert_string_equal(r->impl, "stateful");
         assert_true(r->ms == 1);

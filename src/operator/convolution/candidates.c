@@ -55,9 +55,9 @@ static void rate(struct conv_candidate *c, const convop_conv_problem *p, size_t 
 }
 
 int cvp_conv_consider(const struct conv_plan *plan, const convop_conv_problem *behind,
-                      size_t copy_bytes, const convop_conv_impl *row, int rates,
-                      convop_conv_problem *seen, struct conv_cut *cut,
-                      struct conv_candidate *candidate, char why[CONVOP_WHY_SIZE])
+                      size_t copy_bytes, const convop_conv_impl *row, convop_conv_problem *seen,
+                      struct conv_cut *cut, struct conv_candidate *candidate,
+                      char why[CONVOP_WHY_SIZE])
 {
     int apart, copies = !ask(row, &plan->given, seen, cut, &apart, why);
     if (copies && (!behind || !ask(row, behind, seen, cut, &apart, why))) return 0;
@@ -65,7 +65,6 @@ int cvp_conv_consider(const struct conv_plan *plan, const convop_conv_problem *b
     candidate->bytes = row->workspace ? row->workspace(seen) : 0;
     if (copies && !cvp_add_size(copy_bytes, candidate->bytes, &candidate->bytes))
         candidate->bytes = SIZE_MAX;
-    if (rates) rate(candidate, seen, copy_bytes);
     return 1;
 }
 
@@ -75,7 +74,9 @@ int cvp_conv_rate(const struct conv_plan *plan, const convop_conv_problem *behin
 {
     convop_conv_problem seen;
     struct conv_cut cut;
-    return cvp_conv_consider(plan, behind, copy_bytes, row, 1, &seen, &cut, candidate, why);
+    if (!cvp_conv_consider(plan, behind, copy_bytes, row, &seen, &cut, candidate, why)) return 0;
+    rate(candidate, &seen, copy_bytes);
+    return 1;
 }
 
 /* Groups that no estimate crosses, the best first. */

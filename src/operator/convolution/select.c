@@ -113,7 +113,7 @@ static int find_answer(struct conv_plan *plan, const struct cvp_tune_choice *ans
         return 0;
     char why[CONVOP_WHY_SIZE];
     int has_copies = cvp_conv_plan_behind(plan, &behind, &bytes);
-    found->is_in_plan = cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, rows.at[i], 0,
+    found->is_in_plan = cvp_conv_consider(plan, has_copies ? &behind : NULL, bytes, rows.at[i],
                                           &plan->problem, &plan->cut, found, why);
     return found->is_in_plan && found->bytes <= limit;
 }

@@ -34,14 +34,13 @@ int cvp_conv_row_view(const convop_conv_impl *row, const convop_conv_problem *p,
                       convop_conv_problem *seen);
 
 /* Whether one row computes the plan's problem: 1, with *candidate, or 0 with the reason. What it is
- * shown of the problem is in *seen, with its cut. With `rates` it is asked for its estimates.
- * behind NULL: there are no copies. */
+ * shown of the problem is in *seen, with its cut. behind NULL: there are no copies. */
 int cvp_conv_consider(const struct conv_plan *plan, const convop_conv_problem *behind,
-                      size_t copy_bytes, const convop_conv_impl *row, int rates,
-                      convop_conv_problem *seen, struct conv_cut *cut,
-                      struct conv_candidate *candidate, char why[CONVOP_WHY_SIZE]);
+                      size_t copy_bytes, const convop_conv_impl *row, convop_conv_problem *seen,
+                      struct conv_cut *cut, struct conv_candidate *candidate,
+                      char why[CONVOP_WHY_SIZE]);
 
-/* The same, for who wants the answer alone. */
+/* The same with the row's estimate, for who wants the candidate alone. */
 int cvp_conv_rate(const struct conv_plan *plan, const convop_conv_problem *behind,
                   size_t copy_bytes, const convop_conv_impl *row, struct conv_candidate *candidate,
                   char why[CONVOP_WHY_SIZE]);

@@ -21,6 +21,36 @@ const struct cvp_tile_kernels *cvp_tile_kernels(enum cvp_float type, enum cvp_is
     return tables[i][type];
 }
 
+/* Of n planes, those of which whole vectors may be read. */
+static int64_t count_safe(const struct cvp_tile_kernels *k, int64_t size, int64_t plane, int64_t n,
+                          const struct cvp_piece *pieces, int num_pieces)
+{
+    int64_t end = 0;
+    for (int i = 0; i < num_pieces; i++)
+        if (pieces[i].from >= 0)
+            end = cvp_max_i64(end, pieces[i].from + cvp_ceil_div(pieces[i].n, k->lanes) * k->lanes);
+    if (size < end) return 0;
+    return plane > 0 ? cvp_min_i64(n, (size - end) / plane + 1) : n;
+}
+
+void cvp_tile_collect_within(const struct cvp_tile_kernels *k, void *panel, int64_t columns,
+                             const void *image, int64_t size, int64_t plane, int64_t n,
+                             const struct cvp_piece *pieces, int num_pieces)
+{
+    const int64_t safe = count_safe(k, size, plane, n, pieces, num_pieces);
+    k->collect(panel, columns, image, plane, safe, pieces, num_pieces);
+    for (int64_t p = safe; p < n; p++)
+        for (int i = 0; i < num_pieces; i++) {
+            const struct cvp_piece *q = &pieces[i];
+            char *to = (char *)panel + (p * columns + q->to) * k->size;
+            const size_t bytes = (size_t)(q->n * k->size);
+            if (q->from < 0)
+                memset(to, 0, bytes);
+            else
+                memcpy(to, (const char *)image + (p * plane + q->from) * k->size, bytes);
+        }
+}
+
 static const struct cvp_stored *stored_of(const struct cvp_tile_kernels *k,
                                           const struct cvp_tile_args *t)
 {

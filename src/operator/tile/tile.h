@@ -72,6 +72,24 @@ struct cvp_tile_kernels {
     cvp_tile_collect *collect;
 };
 
+/* Appends n elements from `from` on, below 0 as many zeros, to pieces that follow each other; what
+ * goes on where the last one ends becomes part of it. Returns how many there are. */
+static inline int cvp_add_piece(struct cvp_piece *pieces, int num, int64_t from, int64_t n)
+{
+    struct cvp_piece *last = num > 0 ? &pieces[num - 1] : NULL;
+    if (last && (from < 0 ? last->from < 0 : last->from >= 0 && last->from + last->n == from)) {
+        last->n += n;
+        return num;
+    }
+    pieces[num] = (struct cvp_piece){from, last ? last->to + last->n : 0, n};
+    return num + 1;
+}
+
+/* As `collect` does, but of an image that has `size` elements: none past them is read. */
+void cvp_tile_collect_within(const struct cvp_tile_kernels *k, void *panel, int64_t columns,
+                             const void *image, int64_t size, int64_t plane, int64_t n,
+                             const struct cvp_piece *pieces, int num_pieces);
+
 /* Bytes of the largest tile of any set: 14 x 2 vectors of 64 bytes. */
 #define CVP_TILE_BYTES (14 * 2 * 64)
 

@@ -38,8 +38,8 @@ struct packed {
     struct stencil_zones zones;
     int packs_all; /* a call packs all weights first, as zones take them repeatedly */
     int is_by_tap; /* the depth is tap, channel; otherwise channel, tap */
-    size_t weight_bytes, bias_bytes,
-        pixel_bytes; /* of all lanes; lanes with blocks have their own */
+    size_t weight_bytes, bias_bytes;
+    size_t pixel_bytes; /* of all lanes; lanes with blocks have their own */
     size_t panel_bytes, sum_bytes, piece_bytes, lane_bytes;
     int lanes;
 };

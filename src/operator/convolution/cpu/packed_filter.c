@@ -5,9 +5,8 @@
  * Both operands are packed with pixels as their depth, whatever rows and images they are of, so
  * that short rows cost no more than others; an element j of a filter lies where diff_weights has
  * it, in either layout, so that sums go there without being turned. diff_dst is packed once, or
- * read where it lies, if it meets one panel of src only; a
- * panel of src, as many elements of a filter as a tile is wide, takes a part of the pixels at a
- * time and meets all output channels. */
+ * read where it lies, if it meets one panel of src only; a panel of src, as many elements of a
+ * filter as a tile is wide, takes a part of the pixels at a time and meets all output channels. */
 #include "src/operator/convolution/cpu/packed_filter.h"
 
 #include "src/common/size.h"

@@ -6,32 +6,14 @@
 #include "src/operator/convolution/cpu/packed_filter.h"
 #include "src/operator/convolution/cpu/window.h"
 
-/* Of n pixels `step` elements apart, those of which whole vectors may be read, up to `end` for the
- * first, in a tensor of `size` elements. */
-static int64_t count_safe(int64_t size, int64_t end, int64_t step, int64_t n)
-{
-    if (size < end) return 0;
-    return step > 0 ? cvp_min_i64(n, (size - end) / step + 1) : n;
-}
-
-/* Where the vectors end that n elements from `from` on are read in. */
-static int64_t vector_end(const struct packed_filter *f, int64_t from, int64_t n)
-{
-    const int64_t lanes = f->kernels->lanes;
-    return from + cvp_ceil_div(n, lanes) * lanes;
-}
-
 /* N*C */
 static void pack_dst_last(const struct packed_filter *f, const char *diff_dst, int64_t o, int valid,
                           int64_t m0, int64_t m1, char *panel)
 {
-    const int64_t all = f->p->oc, size = f->pixels * all, at = m0 * all + o;
+    const int64_t all = f->p->oc, at = m0 * all + o;
     const struct cvp_piece pieces[] = {{0, 0, valid}, {-1, valid, f->height - valid}};
-    const char *from = diff_dst + at * f->size;
-    const int64_t safe = count_safe(size, vector_end(f, at, valid), all, m1 - m0);
-    f->kernels->collect(panel, f->height, from, all, safe, pieces, 1 + (valid < f->height));
-    f->packers->pack_a(panel + safe * f->height * f->size, (int)f->height, valid, m1 - m0 - safe,
-                       from + safe * all * f->size, 1, all);
+    cvp_tile_collect_within(f->kernels, panel, f->height, diff_dst + at * f->size,
+                            f->pixels * all - at, all, m1 - m0, pieces, 1 + (valid < f->height));
 }
 
 /* NC*: pixels of an image at a time. */
@@ -158,21 +140,16 @@ static int cut_pieces(const struct packed_filter *f, const struct part *k, int64
         const struct element *e = &k->e[j];
         const int64_t row = row_of(p, k, e), x = w * p->sw - p->pw + e->w * p->dw;
         const int is_in = row >= 0 && inside(x, f->image_width);
-        const int64_t from =
-            is_in ? (image + row * f->image_width + x) * p->ic + k->g * f->icg + e->c : -1;
         n = cvp_min_i64(f->icg - e->c, k->num - j);
-        struct cvp_piece *last = num > 0 ? &pieces[num - 1] : NULL;
-        if (last && (from < 0 ? last->from < 0 : last->from >= 0 && last->from + last->n == from))
-            last->n += n;
-        else
-            pieces[num++] = (struct cvp_piece){from, j, n};
+        num = cvp_add_piece(
+            pieces, num,
+            is_in ? (image + row * f->image_width + x) * p->ic + k->g * f->icg + e->c : -1, n);
     }
-    if (k->num < f->columns) pieces[num++] = (struct cvp_piece){-1, k->num, f->columns - k->num};
+    if (k->num < f->columns) num = cvp_add_piece(pieces, num, -1, f->columns - k->num);
     return num;
 }
 
-/* N*C: pixels [w0, w1) of the part's row, which have the same pieces. Whole vectors are read, but
- * for the last pixels of src. */
+/* N*C: pixels [w0, w1) of the part's row, which have the same pieces. */
 static void copy_pixels(const struct packed_filter *f, const char *src, const struct part *k,
                         int64_t w0, int64_t w1, char *panel)
 {
@@ -180,20 +157,8 @@ static void copy_pixels(const struct packed_filter *f, const char *src, const st
     struct cvp_piece pieces[CVP_GEMM_MAX_WIDTH + 1];
     const int num = cut_pieces(f, k, w0, pieces);
     const int64_t n = w1 - w0, step = n > 1 ? p->sw * p->ic : 0;
-    int64_t end = 0;
-    for (int i = 0; i < num; i++)
-        if (pieces[i].from >= 0) end = cvp_max_i64(end, vector_end(f, pieces[i].from, pieces[i].n));
-    const int64_t safe = count_safe(p->mb * cvp_conv_src_pixels(p) * p->ic, end, step, n);
-    f->kernels->collect(panel, f->columns, src, step, safe, pieces, num);
-    for (int64_t i = safe; i < n; i++)
-        for (int j = 0; j < num; j++) {
-            char *to = panel + (i * f->columns + pieces[j].to) * f->size;
-            const size_t bytes = (size_t)(pieces[j].n * f->size);
-            if (pieces[j].from < 0)
-                memset(to, 0, bytes);
-            else
-                memcpy(to, src + (pieces[j].from + i * step) * f->size, bytes);
-        }
+    cvp_tile_collect_within(f->kernels, panel, f->columns, src,
+                            p->mb * cvp_conv_src_pixels(p) * p->ic, step, n, pieces, num);
 }
 
 /* N*C: pixels of which all elements are inside of the row at a time, or one. */

@@ -4,9 +4,8 @@
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/packed_filter.h"
 
-#define PAGE                                                                                       \
-    4096 /* bytes; lines that are as far apart meet in one set of the first-level cache            \
-          */
+/* Bytes; lines that are as far apart meet in one set of the first-level cache. */
+#define PAGE 4096
 
 /* 1 if a tile's output channels of one pixel can be read where they lie. */
 static int lies_well(const struct packed_filter *f)

@@ -53,36 +53,16 @@ static int cut_pieces(const struct packed *k, const struct packed_block *b,
                       struct cvp_piece *pieces)
 {
     const struct stencil *s = &b->s;
-    int64_t to = 0;
     int num = 0;
     for (int64_t t = t0; t < t1; t++) {
         const int64_t jw = t % s->w.taps, jh = t / s->w.taps % s->h.taps;
         const int64_t jd = t / s->w.taps / s->h.taps;
-        for (int i = 0; i < k->height; i++, to++) {
+        for (int i = 0; i < k->height; i++) {
             const int64_t x = where(k, b, &at[i], jd, jh, jw);
-            const int64_t from = x < 0 ? -1 : at[i].n * k->ends.in.image + x;
-            struct cvp_piece *last = num > 0 ? &pieces[num - 1] : NULL;
-            if (last &&
-                (from < 0 ? last->from < 0 : last->from >= 0 && last->from + last->n == from))
-                last->n++;
-            else
-                pieces[num++] = (struct cvp_piece){from, to, 1};
+            num = cvp_add_piece(pieces, num, x < 0 ? -1 : at[i].n * k->ends.in.image + x, 1);
         }
     }
     return num;
-}
-
-/* Of the group's channels, those of which whole vectors may be read. */
-static int64_t count_safe(const struct packed *k, const struct packed_block *b,
-                          const struct cvp_piece *pieces, int num)
-{
-    int64_t end = 0;
-    for (int i = 0; i < num; i++)
-        if (pieces[i].from >= 0)
-            end = cvp_max_i64(end, pieces[i].from + cvp_ceil_div(pieces[i].n, k->kernels->lanes) *
-                                                        k->kernels->lanes);
-    const int64_t room = k->p->mb * k->ends.in.image - b->g * k->ends.in.c * k->ends.in.plane - end;
-    return room < 0 ? 0 : cvp_min_i64(k->ends.in.c, room / k->ends.in.plane + 1);
 }
 
 /* What taps [t0, t1) of each input channel read. */
@@ -91,20 +71,10 @@ static void pack_first(const struct packed *k, const struct packed_block *b, con
                        struct cvp_piece *pieces, char *panel)
 {
     const int num = cut_pieces(k, b, at, t0, t1, pieces);
-    const int64_t columns = (t1 - t0) * k->height;
-    const int64_t safe = count_safe(k, b, pieces, num);
-    const char *group = in + b->g * k->ends.in.c * k->ends.in.plane * k->size;
-    k->kernels->collect(panel, columns, group, k->ends.in.plane, safe, pieces, num);
-    for (int64_t c = safe; c < k->ends.in.c; c++)
-        for (int i = 0; i < num; i++) {
-            const struct cvp_piece *q = &pieces[i];
-            char *to = panel + (c * columns + q->to) * k->size;
-            if (q->from < 0)
-                memset(to, 0, (size_t)(q->n * k->size));
-            else
-                memcpy(to, group + (c * k->ends.in.plane + q->from) * k->size,
-                       (size_t)(q->n * k->size));
-        }
+    const int64_t first = b->g * k->ends.in.c * k->ends.in.plane; /* of the group */
+    cvp_tile_collect_within(k->kernels, panel, (t1 - t0) * k->height, in + first * k->size,
+                            k->p->mb * k->ends.in.image - first, k->ends.in.plane, k->ends.in.c,
+                            pieces, num);
 }
 
 void cvp_conv_packed_pixels(const struct packed *k, const struct packed_block *b, const char *in,

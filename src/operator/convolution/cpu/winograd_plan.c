@@ -154,15 +154,13 @@ struct winograd cvp_conv_winograd_plan(const convop_conv_problem *p, char why[CO
     w.panels = cvp_ceil_div(w.ends.out.c, w.columns);
     w.all_rows = p->mb * p->id * w.dh * w.tiles_h;
     cut(&w);
-    int fits = measure(&w);
-    if (fits) {
+    if (measure(&w)) {
         w.is_shared = p->threads > 1 && w.blocks < 4 * (int64_t)p->threads;
-        fits = share(&w, p->workspace_limit);
-        if (!fits && w.is_shared) {
+        if (!share(&w, p->workspace_limit) && w.is_shared) {
             w.is_shared = 0;
-            fits = share(&w, p->workspace_limit);
+            (void)share(&w, p->workspace_limit);
         }
     }
-    if (!fits) (void)cvp_conv_has_lanes(p, 0, why);
+    (void)cvp_conv_has_lanes(p, w.lanes, why);
     return w;
 }
