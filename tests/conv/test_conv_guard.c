@@ -145,18 +145,22 @@ static void tails(void **state)
     assert_int_equal(bad, 0);
 }
 
-/* A problem for rows that take larger ones alone. */
+/* Problems for rows that take larger ones alone, or cut them otherwise. */
 static void larger(void **state)
 {
     (void)state;
     signal(SIGSEGV, on_fault);
     signal(SIGBUS, on_fault);
     for (int last = 0; last < 2; last++) {
-        const struct conv_size s = {2, last, BOX_F32, 1, 33, 35, 1, 13, 3, 1, 1, 1};
-        struct conv_case c;
-        conv_case_fixed(&c, &s, 1, 1);
-        assert_true(run_all(&c));
-        conv_case_destroy(&c);
+        const struct conv_size sizes[] = {{2, last, BOX_F32, 1, 33, 35, 1, 13, 3, 1, 1, 1},
+                                          {2, last, BOX_F32, 1, 9, 21, 1, 52, 1, 1, 1, 0},
+                                          {2, last, BOX_F64, 1, 21, 9, 1, 52, 1, 1, 1, 0}};
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            struct conv_case c;
+            conv_case_fixed(&c, &sizes[i], 1, 1);
+            assert_true(run_all(&c));
+            conv_case_destroy(&c);
+        }
     }
 }
 

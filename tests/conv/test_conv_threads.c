@@ -357,6 +357,44 @@ static void packed_by_any_number_of_threads(void **state)
     assert_int_equal(convop_set("impl", NULL), CONVOP_OK);
 }
 
+/* The same by weights, where pixels are enough for sums of lanes' own. */
+static void weights_by_any_number_of_threads(void **state)
+{
+    (void)state;
+    static const struct conv_size sizes[] = {{2, 0, BOX_F32, 2, 24, 41, 1, 40, 1, 1, 1, 0},
+                                             {2, 1, BOX_F32, 2, 24, 41, 1, 40, 1, 1, 1, 0},
+                                             {2, 1, BOX_F32, 2, 41, 24, 1, 40, 1, 1, 1, 0},
+                                             {2, 0, BOX_F64, 3, 5, 34, 1, 32, 3, 1, 1, 1},
+                                             {2, 1, BOX_F32, 3, 6, 34, 2, 32, 3, 1, 1, 1}};
+    assert_int_equal(convop_set("impl", "packed"), CONVOP_OK);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        struct conv_case c;
+        struct rng r = {s + 1};
+        unsigned char *first = NULL;
+        conv_case_fixed(&c, &sizes[s], 0, s);
+        box_fill_real(&c.src, &r);
+        box_fill_real(&c.diff_dst, &r);
+        for (int i = 0; i < 3; i++)
+            c.requests[i] = i == CONVOP_BWD_W - 1 ? CONVOP_REQ_WRITE : CONVOP_REQ_NULL;
+        for (int threads = 1; threads <= 9; threads++) {
+            convop_context_options options = CONVOP_CONTEXT_OPTIONS_INIT;
+            convop_exec x = CONVOP_EXEC_INIT;
+            convop_context *context = NULL;
+            options.num_threads = threads;
+            assert_int_equal(convop_context_create(&options, &context), CONVOP_OK);
+            x.context = context;
+            assert_int_equal(conv_case_backward(&c, &x), CONVOP_OK);
+            struct box *b = conv_case_output(&c, CONVOP_BWD_W);
+            if (first == NULL) first = box_snapshot(b);
+            assert_memory_equal(first, b->memory, b->bytes);
+            convop_context_destroy(&context);
+        }
+        free(first);
+        conv_case_destroy(&c);
+    }
+    assert_int_equal(convop_set("impl", NULL), CONVOP_OK);
+}
+
 /* ---- light work ------------------------------------------------------------------------------ */
 
 static void count_loop(void *user, int64_t n, convop_parallel_body body, void *arg)
@@ -406,6 +444,7 @@ int main(int argc, char **argv)
         {"thr.tls_leak", thread_memory, NULL, NULL, NULL},
         {"thr.count_invariance", any_number_of_threads, NULL, NULL, NULL},
         {"packed", packed_by_any_number_of_threads, NULL, NULL, NULL},
+        {"weights", weights_by_any_number_of_threads, NULL, NULL, NULL},
         {"light_work", light_work_stays_on_the_calling_thread, NULL, NULL, NULL},
     };
     return run_one_or_all(tests, sizeof tests / sizeof tests[0], argc, argv);

@@ -22,8 +22,12 @@ struct packed_filter {
     int64_t columns, panels; /* elements of a filter in a panel; panels of a group */
     int64_t group, groups;   /* panels at a time; how often */
     int64_t height, tiles;   /* output channels of a tile; tiles of a group */
+    int64_t pitch;           /* elements from one pixel of a packed tile to the next */
+    int64_t abreast;         /* tiles that are packed side by side */
+    int64_t chunk, chunks;   /* pixels that are summed apart; how often */
     int64_t depth, part;     /* pixels of diff_dst packed at a time; of them, summed at a time */
     int64_t shares;          /* a panel's tiles are cut into for threads */
+    int64_t splits;          /* a chunk's tasks are cut into for lanes, if each packs for itself */
     int64_t panel;           /* elements from one panel to the next */
     int64_t step, tile;      /* elements from one part of a packed tile, or tile, to the next */
     int64_t line;            /* NC*: elements of a staged line of src */
@@ -31,6 +35,7 @@ struct packed_filter {
     int is_in_place;         /* diff_dst is not packed */
     int is_apart;            /* each lane packs diff_dst for itself, as far as that is needed */
     size_t tile_bytes;       /* of all tiles */
+    size_t sum_bytes;        /* of a chunk's sums; those of the first go to diff_weights at once */
     size_t panel_bytes, line_bytes, lane_bytes;
     int lanes;
 };
@@ -50,5 +55,24 @@ void cvp_conv_packed_filter_dst(const struct packed_filter *f, const char *diff_
  * side: those of a panel. `lines` is room for as many staged lines. */
 void cvp_conv_packed_filter_src(const struct packed_filter *f, const char *src, int64_t g,
                                 int64_t j0, int64_t m0, int64_t m1, char *lines, char *panel);
+
+/* Lines that tiles fetch while they multiply: of diff_dst, then of src. */
+struct packed_filter_ahead {
+    int64_t table[CVP_PACKED_PIXELS]; /* of a tile, in bytes from the first */
+    int64_t step, apart;              /* bytes from one tile's to the next; NC*: between planes */
+    const char *at[2];                /* where the next tile's begin */
+    int64_t left[2];                  /* bytes until all are fetched */
+};
+
+/* Lists a tile's lines; as yet there are none. */
+void cvp_conv_packed_filter_list(const struct packed_filter *f, struct packed_filter_ahead *a);
+
+/* From now on, fetches what a part of the pixels that begins with m reads. */
+void cvp_conv_packed_filter_ahead(struct packed_filter_ahead *a, const struct packed_filter *f,
+                                  const char *src, const char *diff_dst, int64_t m);
+
+/* The first of the lines of the next tile, and the places of all from there: one again and again,
+ * where nothing is left. */
+const char *cvp_conv_packed_filter_lines(struct packed_filter_ahead *a, const int64_t **table);
 
 #endif

@@ -62,5 +62,7 @@ double cvp_conv_packed_filter_estimate(const convop_conv_problem *p)
         work[PIECES] = packed * (pieces_of(f) - 1);
     else if (p->sw > 1)
         work[PIECES] = packed * lines_of(f);
-    return cvp_conv_price(p, prices[p->channels_last], work, g * (double)(f->groups * f->shares));
+    return cvp_conv_price(p, prices[p->channels_last], work,
+                          f->chunks > 1 ? (double)(f->chunks * f->splits)
+                                        : g * (double)(f->groups * f->shares));
 }

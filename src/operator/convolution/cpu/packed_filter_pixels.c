@@ -11,9 +11,9 @@ static void pack_dst_last(const struct packed_filter *f, const char *diff_dst, i
                           int64_t m0, int64_t m1, char *panel)
 {
     const int64_t all = f->p->oc, at = m0 * all + o;
-    const struct cvp_piece pieces[] = {{0, 0, valid}, {-1, valid, f->height - valid}};
-    cvp_tile_collect_within(f->kernels, panel, f->height, diff_dst + at * f->size,
-                            f->pixels * all - at, all, m1 - m0, pieces, 1 + (valid < f->height));
+    const struct cvp_piece piece = {0, 0, valid};
+    cvp_tile_collect_within(f->kernels, panel, f->pitch, diff_dst + at * f->size,
+                            f->pixels * all - at, all, m1 - m0, &piece, 1);
 }
 
 /* NC*: pixels of an image at a time. */
@@ -30,18 +30,23 @@ static void pack_dst_first(const struct packed_filter *f, const char *diff_dst, 
     }
 }
 
-/* Pixels at a time, whose channels stay in the first-level cache from one tile to the next. */
-#define BLOCK 64
+/* Pixels at a time, whose channels stay in the first-level cache from one tile to the next; NC*:
+ * so many; N*C: of so many bytes, or so many. */
+#define BLOCK       64
+#define BLOCK_BYTES ((int64_t)16 << 10)
+#define LEAST_BLOCK 16
 
 void cvp_conv_packed_filter_dst(const struct packed_filter *f, const char *diff_dst, int64_t m0,
                                 int64_t m1, int64_t i0, int64_t i1, char *tiles)
 {
-    for (int64_t m = m0; m < m1; m += BLOCK)
+    int64_t block = BLOCK;
+    if (f->p->channels_last) block = cvp_max_i64(LEAST_BLOCK, BLOCK_BYTES / f->size / f->p->oc);
+    for (int64_t m = m0; m < m1; m += block)
         for (int64_t i = i0; i < i1; i++) {
             const int64_t o = i % f->tiles * f->height, first = i / f->tiles * f->ocg + o;
             (f->p->channels_last ? pack_dst_last : pack_dst_first)(
                 f, diff_dst, first, (int)cvp_min_i64(f->height, f->ocg - o), m,
-                cvp_min_i64(m + BLOCK, m1), tiles + (i * f->tile + (m - m0) * f->height) * f->size);
+                cvp_min_i64(m + block, m1), tiles + (i * f->tile + (m - m0) * f->pitch) * f->size);
         }
 }
 

@@ -7,10 +7,12 @@
 /* Bytes; lines that are as far apart meet in one set of the first-level cache. */
 #define PAGE 4096
 
-/* 1 if a tile's output channels of one pixel can be read where they lie. */
+/* 1 if a tile's output channels can be read where they lie, without being slower than packed ones.
+ * In N*C each pixel has a line of its own; where pixels are many, those lines come from afar. */
 static int lies_well(const struct packed_filter *f)
 {
-    return f->p->channels_last || f->rows * f->width * f->size % PAGE != 0;
+    if (f->p->channels_last) return f->panels == 1 && f->chunks == 1;
+    return f->rows * f->width * f->size % PAGE != 0;
 }
 
 /* It costs more to read what another processor packed than to pack it again, from so many elements
@@ -18,27 +20,61 @@ static int lies_well(const struct packed_filter *f)
 #define APART       16
 #define APART_BYTES ((size_t)2 << 20)
 
+/* Pixels of a chunk, at least; chunks, at most; bytes of their sums, which are added to those of
+ * the first, at most: of one, which a cache holds, and of all. */
+#define CHUNK_PIXELS    ((int64_t)4 * CVP_PACKED_PIXELS)
+#define MAX_CHUNKS      16
+#define CHUNK_BYTES     ((int64_t)512 << 10)
+#define ALL_CHUNK_BYTES ((int64_t)2 << 20)
+
+/* How many chunks, by the problem alone: they decide the order of sums. */
+static int64_t count_chunks(const struct packed_filter *f)
+{
+    int64_t bytes;
+    if (!cvp_mul_i64(f->p->oc * f->size, f->filter, &bytes) || bytes > CHUNK_BYTES) return 1;
+    const int64_t room = cvp_min_i64(ALL_CHUNK_BYTES, (int64_t)(f->p->workspace_limit / 4));
+    const int64_t most = cvp_min_i64(MAX_CHUNKS, room / bytes);
+    return cvp_max_i64(1, cvp_min_i64(f->pixels / CHUNK_PIXELS, most));
+}
+
+/* Bytes of all lanes' panels and tiles, at most, where lanes have chunks of their own. */
+#define LANE_BYTES ((int64_t)4 << 20)
+
+/* Tiles that are packed side by side, where lanes share the packing. */
+#define ABREAST 8
+
 /* Equal parts, by the problem alone: they decide the order of sums. A quarter of the second-level
  * cache is for as many of them of diff_dst, one for panels of src: several of them, so that where
  * pixels are few, sums are written in long pieces. */
 static void cut(struct packed_filter *f)
 {
     const int64_t near = cvp_cpu_l2() / 4 / f->size, g = f->p->g;
-    f->part = cvp_ceil_div(f->pixels, cvp_ceil_div(f->pixels, CVP_PACKED_PIXELS));
-    f->depth = f->part * cvp_max_i64(1, near / f->p->oc / f->part);
-    f->depth = cvp_min_i64(f->depth, f->pixels);
+    f->chunk = cvp_ceil_div(f->pixels, count_chunks(f));
+    f->part = cvp_ceil_div(f->chunk, cvp_ceil_div(f->chunk, CVP_PACKED_PIXELS));
+    f->chunk = cvp_min_i64(cvp_ceil_div(f->chunk, f->part) * f->part, f->pixels);
+    f->chunks = cvp_ceil_div(f->pixels, f->chunk);
+    f->depth = f->part;
+    if (f->chunks == 1)
+        f->depth = cvp_min_i64(f->part * cvp_max_i64(1, near / f->p->oc / f->part), f->pixels);
     f->tiles = cvp_ceil_div(f->ocg, f->kernels->rows);
     f->height = cvp_ceil_div(f->ocg, f->tiles);
     f->tiles = cvp_ceil_div(f->ocg, f->height);
+    f->pitch = f->height;
+    if (f->p->channels_last)
+        f->pitch = cvp_ceil_div(f->height, f->kernels->lanes) * f->kernels->lanes;
+    f->abreast = f->chunks > 1 ? g * f->tiles : cvp_min_i64(g * f->tiles, ABREAST);
     f->panel = (f->part + f->kernels->lanes) * f->columns;
-    const int64_t tasks = f->p->threads > 1 ? 2 * f->p->threads : 1; /* wanted */
-    const int64_t group = cvp_min_i64(near / f->panel, f->panels * g / tasks);
+    const int64_t threads = cvp_ceil_div(f->p->threads, f->chunks); /* for a chunk */
+    const int64_t tasks = threads > 1 ? 2 * threads : 1;            /* wanted */
+    int64_t group = cvp_min_i64(near / f->panel, f->panels * g / tasks);
+    if (f->chunks > 1) group = cvp_min_i64(group, LANE_BYTES / f->p->threads / f->panel / f->size);
     f->groups = cvp_ceil_div(f->panels, cvp_max_i64(1, group));
     f->group = cvp_ceil_div(f->panels, f->groups);
     f->groups = cvp_ceil_div(f->panels, f->group);
-    f->shares = cvp_min_i64(f->tiles, cvp_ceil_div(f->p->threads, g * f->groups));
-    f->is_in_place = f->panels == 1 && lies_well(f);
-    if (f->is_in_place) f->depth = f->pixels;
+    f->shares = cvp_min_i64(f->tiles, cvp_ceil_div(threads, g * f->groups));
+    f->splits = cvp_min_i64(threads, g * f->groups * f->shares);
+    f->is_in_place = lies_well(f);
+    if (f->is_in_place) f->depth = f->chunk;
 }
 
 /* Bytes; 0: too large to be counted. */
@@ -46,7 +82,7 @@ static int measure(struct packed_filter *f)
 {
     const convop_conv_problem *p = f->p;
     int64_t tiles, window = 0, lines = 0;
-    f->step = f->part * f->height + CVP_GEMM_PACK_SLACK / f->size;
+    f->step = f->part * f->pitch + CVP_GEMM_PACK_SLACK / f->size;
     f->tile = cvp_ceil_div(f->depth, f->part) * f->step;
     if (!cvp_mul_i64(p->g * f->tiles, f->tile, &tiles) || !cvp_mul_i64(tiles, f->size, &tiles))
         return 0;
@@ -61,6 +97,8 @@ static int measure(struct packed_filter *f)
             return 0;
     }
     f->tile_bytes = cvp_round_up((size_t)tiles, CVP_BUFFER_ALIGN);
+    if (f->chunks > 1)
+        f->sum_bytes = cvp_round_up((size_t)(p->oc * f->filter * f->size), CVP_BUFFER_ALIGN);
     f->panel_bytes = cvp_round_up((size_t)(f->group * f->panel * f->size), CVP_BUFFER_ALIGN);
     f->line_bytes = cvp_round_up((size_t)lines, CVP_BUFFER_ALIGN);
     f->lane_bytes = f->panel_bytes + f->line_bytes;
@@ -87,11 +125,14 @@ struct packed_filter cvp_conv_packed_filter_plan(const convop_conv_problem *p)
     cut(&f);
     if (!measure(&f)) return f;
     f.is_apart = f.filter >= APART * p->threads && f.tile_bytes <= APART_BYTES / (size_t)p->threads;
-    f.is_apart |= f.is_in_place;
-    const size_t shared = f.is_apart ? 0 : f.tile_bytes;
-    const size_t own = f.lane_bytes + f.tile_bytes - shared;
+    f.is_apart |= f.is_in_place || f.chunks > 1;
+    const size_t shared = (f.is_apart ? 0 : f.tile_bytes) + (size_t)(f.chunks - 1) * f.sum_bytes;
+    const size_t own = f.lane_bytes + (f.is_apart ? f.tile_bytes : 0);
+    const int64_t tasks = f.is_apart ? f.chunks * f.splits : p->g * f.groups * f.shares;
     if (shared <= p->workspace_limit)
-        f.lanes = (int)cvp_min_i64(cvp_min_i64(p->threads, p->g * f.groups * f.shares),
+        f.lanes = (int)cvp_min_i64(cvp_min_i64(p->threads, tasks),
                                    (int64_t)((p->workspace_limit - shared) / own));
+    if (f.chunks > 1 && f.lanes > 1)
+        f.lanes = (int)cvp_min_i64(f.lanes, cvp_max_i64(1, LANE_BYTES / (int64_t)own));
     return f;
 }
