@@ -65,11 +65,14 @@ static void measure_one(struct contest *c, size_t i)
         if (cvp_verbose(2)) cvp_conv_log_measured(c->plan, row->impl, row->estimated_ms, 0, 0);
         return;
     }
-    /* A share of what is left for each row that is left. */
-    const double share = (c->deadline - now) / (double)(c->all->count - i);
     convop_status status = cvp_conv_runner_make(&r, &c->sets, c->plan, row);
     if (status == CONVOP_OK && c->model) status = verify(c, &r, i);
-    if (status == CONVOP_OK) status = cvp_conv_runner_time(&r, c->best_ms, now + share, &ms);
+    if (status == CONVOP_OK) {
+        /* A share of what is left for each row that is left. */
+        const double start = cvp_conv_measure_now();
+        const double share = (c->deadline - start) / (double)(c->all->count - i);
+        status = cvp_conv_runner_time(&r, c->best_ms, start + share, &ms);
+    }
     if (cvp_verbose(2)) cvp_conv_log_measured(c->plan, row->impl, row->estimated_ms, ms, r.runs);
     if (status == CONVOP_OK && (!c->best || ms < c->best_ms)) {
         c->best = row;

@@ -1,7 +1,7 @@
 /* The row `depthwise`, forward and backward by data: each channel is a correlation of its own.
  *
- * The workspace holds the axes' phases where they are many and, in N*C, the weights in the order in
- * which they are read. */
+ * The workspace holds the axes' phases where they are many and, where N*C is computed, the weights
+ * in the order in which they are read; where NC* blocks are turned to N*C, these. */
 #include "src/operator/convolution/cpu/depthwise.h"
 
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "src/common/stage.h"
 #include "src/engine/parallel.h"
 #include "src/operator/convolution/cpu/depthwise_dilated.h"
+#include "src/operator/convolution/cpu/depthwise_turned.h"
 #include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/cpu/stencil.h"
 
@@ -46,13 +47,14 @@ struct cut {
     const struct cvp_dw_kernels *kernels;
     int64_t images, items;           /* of each image: see depthwise_dilated.h */
     size_t axes_bytes, packed_bytes; /* of the workspace; of N*C weights */
+    size_t turned_bytes;             /* of a lane, where NC* blocks are turned; or 0 */
+    int lanes;                       /* threads */
     struct cvp_dw_axis axes[MOST_AXES];
 };
 
 /* SIZE_MAX: too many to be counted. */
 static size_t bytes_of_weights(const convop_conv_problem *p)
 {
-    if (!p->channels_last) return 0;
     int64_t lanes = cvp_dw_kernels(p)->lanes, m = is_backward(p) ? p->oc / p->ic : 1;
     int64_t vectors = cvp_ceil_div(out_channels(p), lanes) * m;
     size_t bytes;
@@ -74,7 +76,7 @@ static size_t bytes_of(const struct cut *c)
     if (!cvp_add_size(c->axes_bytes, c->packed_bytes, &bytes) ||
         bytes > SIZE_MAX - CVP_BUFFER_ALIGN)
         return SIZE_MAX;
-    return cvp_round_up(bytes, CVP_BUFFER_ALIGN);
+    return cvp_round_up(bytes, CVP_BUFFER_ALIGN) + (size_t)c->lanes * c->turned_bytes;
 }
 
 static size_t workspace(const convop_conv_problem *p)
@@ -159,7 +161,9 @@ static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE
                                  .out_d = backward ? p->id : p->od,
                                  .out_h = backward ? p->ih : p->oh,
                                  .out_w = backward ? p->iw : p->ow};
-    c->packed_bytes = bytes_of_weights(p);
+    const int64_t vectors = cvp_ceil_div(c->job.channels, c->kernels->lanes);
+    c->turned_bytes = cvp_dw_turned_bytes(p);
+    c->packed_bytes = p->channels_last || c->turned_bytes > 0 ? bytes_of_weights(p) : 0;
     c->axes_bytes = 0;
     if (num_axes <= MOST_AXES)
         make_axes(&c->job, c->axes);
@@ -170,6 +174,8 @@ static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE
     /* The first image has the most rows. */
     const int64_t rows = c->images > 1 ? cvp_ceil_div(c->job.out_h, p->dh) : c->job.out_h;
     c->items = cut_output(&c->job, rows, c->kernels);
+    c->lanes = (int)cvp_min_i64(p->threads, vectors);
+    if (c->turned_bytes > 0) c->items = p->mb * vectors;
     return cvp_dw_fits(p, bytes_of(c), why);
 }
 
@@ -177,6 +183,9 @@ struct run {
     struct cvp_dw_job job;
     void (*items)(const struct cvp_dw_job *job, int64_t begin, int64_t end);
     int64_t of_image; /* items */
+    const struct cvp_dw_kernels *kernels;
+    char *scratch; /* of all lanes, where blocks are turned */
+    size_t turned_bytes;
 };
 
 static void run_range(void *arg, int lane, int64_t begin, int64_t end)
@@ -184,6 +193,12 @@ static void run_range(void *arg, int lane, int64_t begin, int64_t end)
     (void)lane;
     const struct run *r = arg;
     r->items(&r->job, begin, end);
+}
+
+static void run_turned(void *arg, int lane, int64_t begin, int64_t end)
+{
+    const struct run *r = arg;
+    r->kernels->turned(&r->job, r->scratch + (size_t)lane * r->turned_bytes, begin, end);
 }
 
 static void run_images(void *arg, int lane, int64_t begin, int64_t end)
@@ -205,7 +220,9 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
 {
     const struct cut *c = p->cut;
     struct run r = {.items = p->channels_last ? c->kernels->last : c->kernels->first,
-                    .of_image = c->items};
+                    .of_image = c->items,
+                    .kernels = c->kernels,
+                    .turned_bytes = c->turned_bytes};
     /* All but the tensors, which are in front; the whole would be copied by a slow instruction. */
     const size_t rest = offsetof(struct cvp_dw_job, backward);
     memcpy((char *)&r.job + rest, (const char *)&c->job + rest, sizeof r.job - rest);
@@ -216,10 +233,15 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
     r.job.out = t->out;
     r.job.residual = p->residual ? t->residual : NULL;
     if (c->axes_bytes) make_axes(&r.job, scratch);
-    if (p->channels_last) {
+    if (c->packed_bytes > 0) {
         void *packed = (char *)scratch + c->axes_bytes;
         if (!t->packed) pack(p, t->weights, packed, context);
         r.job.weights = t->packed ? t->packed : packed;
+    }
+    if (c->turned_bytes > 0) {
+        r.scratch = (char *)scratch + bytes_of(c) - (size_t)c->lanes * c->turned_bytes;
+        cvp_parallel_on(context, c->lanes, c->items, run_turned, &r);
+        return CONVOP_OK;
     }
     cvp_parallel(context, c->images * c->items, c->images > 1 ? run_images : run_range, &r);
     return CONVOP_OK;
@@ -231,7 +253,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         .struct_size = sizeof(convop_conv_impl),                                                   \
         .name = "depthwise",                                                                       \
         .direction = dir,                                                                          \
-        .version = 3,                                                                              \
+        .version = 4,                                                                              \
         .level = CONVOP_LEVEL_BUILTIN,                                                             \
         .cut = cut,                                                                                \
         .cut_size = CONV_CUT_SIZE(struct cut),                                                     \

@@ -65,6 +65,10 @@ struct cvp_dw_kernels {
     /* Items [begin, end) of a job, of either layout. */
     void (*first)(const struct cvp_dw_job *job, int64_t begin, int64_t end);
     void (*last)(const struct cvp_dw_job *job, int64_t begin, int64_t end);
+    /* Items of an NC* job that is turned to N*C by blocks: (image, vector of channels). It has one
+     * depth and multiplier 1; `scratch` has room for squares of as many pixels and channels as a
+     * vector has lanes, of in, out and residual. */
+    void (*turned)(const struct cvp_dw_job *job, void *scratch, int64_t begin, int64_t end);
     /* Weights for N*C: for each vector of channels of out, for each dst channel of it (backward),
      * for each tap: the vector; lanes past the channels are 0. Vectors [begin, end). */
     void (*pack)(const convop_conv_problem *p, const void *weights, void *packed, int64_t begin,

@@ -4,6 +4,7 @@
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/depthwise.h"
 #include "src/operator/convolution/cpu/depthwise_dilated.h"
+#include "src/operator/convolution/cpu/depthwise_turned.h"
 #include "src/operator/convolution/cpu/estimate.h"
 
 /* Kernels with a path of their own. */
@@ -29,11 +30,12 @@ static const conv_prices planes = {
     {1040, 3.05, 0.27, 0.601, 1.43, 2.41, 7.08, 7.73, 0.0209},
 };
 
-/* Call; vectors; vectors times taps: window, any, gathered; gathered lanes times taps; bytes. */
+/* Call; vectors; vectors times taps: window, any, gathered; gathered lanes times taps; bytes;
+ * vectors that are turned. */
 static const conv_prices pixels = {
-    {1170, 2.77, 0, 0.381, 1.66, 0.0768, 0.0357},
-    {1110, 3.04, 0.0247, 0.39, 1.44, 0.306, 0.0194},
-    {1020, 2.72, 0.174, 0.59, 12, 0, 0.0136},
+    {1170, 2.77, 0, 0.381, 1.66, 0.0768, 0.0357, 0.5},
+    {1110, 3.04, 0.0247, 0.39, 1.44, 0.306, 0.0194, 0.7},
+    {1020, 0.6, 0.155, 0.72, 12, 0, 0.0136, 1},
 };
 
 /* A correlation: the output's sizes, and how many taps and visits of a row an output costs. */
@@ -98,6 +100,9 @@ static double price_pixels(const convop_conv_problem *p, const struct shape *s)
         work[1] = vectors;
         work[window && !(backward && p->sh > 1) ? 2 : 3] = all;
     }
+    if (cvp_dw_turned_bytes(p) > 0)
+        work[7] = (double)(p->mb * (cvp_conv_src_pixels(p) + cvp_conv_dst_pixels(p))) *
+                  cvp_conv_parts(s->channels, lanes);
     return cvp_conv_price(p, pixels, work,
                           (double)p->mb * s->d * cvp_conv_parts(s->h, 8) *
                               cvp_conv_parts(s->channels, 128));
@@ -106,7 +111,8 @@ static double price_pixels(const convop_conv_problem *p, const struct shape *s)
 double cvp_dw_estimate(const convop_conv_problem *p)
 {
     const struct shape s = shape_of(p);
-    return p->channels_last ? price_pixels(p, &s) : price_planes(p, &s);
+    const int is_last = p->channels_last || cvp_dw_turned_bytes(p) > 0;
+    return is_last ? price_pixels(p, &s) : price_planes(p, &s);
 }
 
 /* ---- backward by weights -----------------------------------------------------------------------

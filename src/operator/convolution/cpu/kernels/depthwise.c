@@ -14,6 +14,7 @@
 #define ROWS        4
 #define LAST_ROWS   2
 #define LAST_PIXELS 4
+#define SLIDE_ROWS  4
 #else
 #define ROWS        2
 #define LAST_ROWS   2

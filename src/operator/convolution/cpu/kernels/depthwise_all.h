@@ -12,6 +12,7 @@
 #define PATCH    struct NAME(patch)
 #define PIECE    struct NAME(rows)
 #define PLANE    struct NAME(plane)
+#define SLIDE    struct NAME(slide)
 #define TAPS     struct NAME(taps_of)
 #define WALK     struct NAME(walk)
 #define WAY      struct NAME(way)
@@ -24,6 +25,7 @@
 #include "src/operator/convolution/cpu/kernels/depthwise_pairs.h"
 #include "src/operator/convolution/cpu/kernels/depthwise_first.h"
 #include "src/operator/convolution/cpu/kernels/depthwise_last.h"
+#include "src/operator/convolution/cpu/kernels/depthwise_turned.h"
 #include "src/operator/convolution/cpu/kernels/depthwise_filter_first.h"
 #include "src/operator/convolution/cpu/kernels/depthwise_filter_last.h"
 /* clang-format on */
@@ -60,6 +62,7 @@ const struct cvp_dw_kernels PASTE(NAME(cvp_dw), CVP_ISA_SUFFIX) = {
     .block_rows = ROWS,
     .first = NAME(first),
     .last = NAME(last),
+    .turned = NAME(turned),
     .pack = NAME(pack),
     .filter_first = NAME(filter_first),
     .filter_last = NAME(filter_last),
@@ -80,6 +83,7 @@ const struct cvp_dw_kernels PASTE(NAME(cvp_dw), CVP_ISA_SUFFIX) = {
 #undef PATCH
 #undef PIECE
 #undef PLANE
+#undef SLIDE
 #undef TAPS
 #undef WALK
 #undef WAY

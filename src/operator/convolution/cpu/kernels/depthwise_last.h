@@ -8,8 +8,17 @@
 #define SOME   1
 #define SPREAD 2
 
+struct NAME(channels);
+
+/* Windows of rows [j, j + rows) of one vector of channels. */
+typedef void NAME(rows_of)(const CHANNELS *c, const struct cvp_dw_axis *h,
+                           const struct cvp_dw_axis *w, int64_t j, int64_t rows);
+
 /* A vector of channels of an image and a depth of out. */
 struct NAME(channels) {
+    NAME(rows_of) * windows[2]; /* of the job, by mode; NULL: they go the way of any taps */
+    int64_t together;           /* rows that are best computed together */
+    END first;                  /* what follows the first term of a sum */
     STORED *out;
     const STORED *in;
     const SCALAR *weights; /* packed */
@@ -172,15 +181,13 @@ CVP_INLINE void NAME(patches)(const int k, const int s, const int mode, const CH
     }
 }
 
-typedef void NAME(patches_of)(const CHANNELS *c, const struct cvp_dw_axis *h,
-                              const struct cvp_dw_axis *w, int64_t j, int64_t rows);
-
 #define PATCHES(k, s, mode)                                                                        \
     static void NAME(patches_##k##_##s##_##mode)(const CHANNELS *c, const struct cvp_dw_axis *h,   \
                                                  const struct cvp_dw_axis *w, int64_t j,           \
                                                  int64_t rows)                                     \
     {                                                                                              \
-        NAME(patches)(k, s, mode, c, h, w, j, rows);                                               \
+        for (; rows > 0; j += LAST_ROWS, rows -= LAST_ROWS)                                        \
+            NAME(patches)(k, s, mode, c, h, w, j, rows);                                           \
     }
 PATCHES(3, 1, 0)
 PATCHES(3, 2, 0)
@@ -192,20 +199,34 @@ PATCHES(5, 2, 0)
 #endif
 #undef PATCHES
 
-/* The windows of a job by mode, or NULL: rare ones go the way of any taps. */
-static NAME(patches_of) * NAME(find_patches)(const struct cvp_dw_job *job, int mode)
+#if defined SLIDE_ROWS
+#include "src/operator/convolution/cpu/kernels/depthwise_slide.h"
+#endif
+
+/* Finds the windows of a job; returns what `together` is. */
+static int64_t NAME(find_windows)(const struct cvp_dw_job *job, CHANNELS *c)
 {
-    static NAME(patches_of) *const all[][2][2] = {
+    static NAME(rows_of) *const all[][2][2] = {
         {{NAME(patches_3_1_0), NAME(patches_3_1_1)}, {NAME(patches_3_2_0), NAME(patches_3_2_1)}},
 #if WINDOW == 5
         {{NAME(patches_5_1_0), NULL}, {NAME(patches_5_2_0), NULL}},
 #endif
     };
-    if (mode == SPREAD || job->p->kd != 1) return NULL;
+    const struct cvp_dw_axis *h = job->h.at, *w = job->w.at;
+    if (job->multiplier > 1 || job->p->kd != 1) return LAST_ROWS;
     for (int k = 3; k <= WINDOW; k += 2)
         for (int s = 1; s <= 2; s++)
-            if (is_window(job->h.at, job->w.at, k, s)) return all[k == 5][s == 2][mode];
-    return NULL;
+            if (is_window(h, w, k, s))
+                for (int mode = WHOLE; mode <= SOME; mode++)
+                    c->windows[mode] = all[k == 5][s == 2][mode];
+#if defined SLIDE_ROWS
+    for (int s = 1; s <= 2; s++)
+        if (is_window(h, w, 3, s) && NAME(slides)(h, s) && NAME(slides)(w, s)) {
+            c->windows[WHOLE] = s == 1 ? NAME(slide_1) : NAME(slide_2);
+            return SLIDE_ROWS;
+        }
+#endif
+    return LAST_ROWS;
 }
 
 /* ---- items --------------------------------------------------------------------------------- */
@@ -239,13 +260,13 @@ static void NAME(last_rows)(const struct cvp_dw_job *job, CHANNELS *c, const STO
     c->mask = NAME(lanes)(0, left);
     int mode = job->multiplier > 1 ? SPREAD : left < LANES ? SOME : WHOLE;
     c->bias = (VEC){0};
-    c->end = NAME(end_of)(job, 1, sums == 1);
+    c->end = c->first;
     if (job->bias && q->bias_stride == 1)
         c->bias = NAME(load_some)((const STORED *)job->bias + first, c->mask);
     else if (job->bias)
         for (int l = 0; l < c->lanes; l++)
             c->bias[l] = NAME(get)((const STORED *)job->bias + (first + l) * q->bias_stride);
-    NAME(patches_of) *patches = NAME(find_patches)(job, mode);
+    NAME(rows_of) *windows = mode == SPREAD ? NULL : c->windows[mode];
     for (int64_t m = 0; m < sums; m++) {
         c->weights =
             (const SCALAR *)job->weights + (first / LANES * sums + m) * cvp_conv_taps(q) * LANES;
@@ -256,10 +277,9 @@ static void NAME(last_rows)(const struct cvp_dw_job *job, CHANNELS *c, const STO
             for (int l = 0; l < c->lanes; l++)
                 c->offset[l] = job->backward ? (first + l) * job->multiplier + m
                                              : (first + l) / job->multiplier;
-        if (patches && k->d0 < k->d1) {
+        if (windows && k->d0 < k->d1) {
             c->in += k->d_at * c->in_d;
-            for (int64_t j = y0; j < y1; j += LAST_ROWS)
-                patches(c, job->h.at, job->w.at, j, y1 - j);
+            windows(c, job->h.at, job->w.at, y0, y1 - y0);
         } else if (mode == WHOLE) {
             NAME(any_rows)(WHOLE, job, c, k, y0, y1);
         } else if (mode == SOME) {
@@ -267,6 +287,7 @@ static void NAME(last_rows)(const struct cvp_dw_job *job, CHANNELS *c, const STO
         } else {
             NAME(any_rows)(SPREAD, job, c, k, y0, y1);
         }
+        if (m + 1 == sums) return;
         c->bias = (VEC){0};
         c->end = NAME(end_of)(job, 0, m + 2 == sums);
     }
@@ -280,6 +301,8 @@ static void NAME(last)(const struct cvp_dw_job *job, int64_t begin, int64_t end)
                   .in_w = job->in_stride.w,
                   .out_h = job->out_stride.h,
                   .out_w = job->out_stride.w};
+    c.together = NAME(find_windows)(job, &c);
+    c.first = NAME(end_of)(job, 1, !job->backward || job->multiplier == 1);
     for (int64_t item = begin; item < end; item++) {
         int64_t c0 = item % job->channel_blocks * job->block_channels;
         int64_t rest = item / job->channel_blocks, y0 = rest % job->row_blocks * job->block_rows;
@@ -293,7 +316,8 @@ static void NAME(last)(const struct cvp_dw_job *job, int64_t begin, int64_t end)
         const STORED *image = (const STORED *)job->in + n * job->in_stride.n;
         STORED *slab = (STORED *)job->out + n * job->out_stride.n + z * job->out_stride.d;
         /* A few rows of all channels, then the next: what they share stays in the caches. */
-        int64_t rows = LAST_ROWS * (job->h.step < job->out_h ? job->h.step : job->out_h);
+        const int64_t most = c.together * (job->h.step < job->out_h ? job->h.step : job->out_h);
+        const int64_t bands = (y1 - y0 - 1) / most + 1, rows = (y1 - y0 - 1) / bands + 1;
         for (int64_t y = y0; y < y1; y += rows)
             for (int64_t first = c0; first < c1; first += LANES) {
                 c.out = slab + first;
