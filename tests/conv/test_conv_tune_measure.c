@@ -118,6 +118,34 @@ static void the_budget_is_heeded(void **state)
     assert_true(fake_now - before < 2000 + 1000 + 40 * TICK);
 }
 
+/* What a first run waits for, such as memory, is not its row's time. */
+static void a_first_run_far_from_its_estimate_is_repeated(void **state)
+{
+    (void)state;
+    struct problem x;
+    convop_conv_row rows[16];
+    convop_tune_options options = CONVOP_TUNE_OPTIONS_INIT;
+    make_problem(&x);
+    add_row(0, "late", 20, 10, FIRST);
+    add_row(1, "slow", 20, 20, SECOND);
+    slots[0].estimate = slots[0].estimate_alone = 9;
+    slots[1].estimate = slots[1].estimate_alone = 21;
+    slots[0].more = 1000;
+    options.keep = 0;
+    options.budget_ms = 500;
+    size_t n = tune(&x, &options, rows);
+    assert_true(row_named(rows, n, "late")->ms < 11);
+    assert_true(row_named(rows, n, "late")->chosen);
+    /* The same behind a faster one. */
+    slots[0].ms = 25;
+    slots[0].runs = 0;
+    slots[0].estimate = slots[0].estimate_alone = 23;
+    options.budget_ms = 100000;
+    n = tune(&x, &options, rows);
+    assert_true(row_named(rows, n, "slow")->ms < 21);
+    assert_true(row_named(rows, n, "late")->ms < 26);
+}
+
 static void a_wrong_row_does_not_win(void **state)
 {
     (void)state;
@@ -282,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TUNE_TEST(tuning_reports_each_row),
         TUNE_TEST(the_budget_is_heeded),
+        TUNE_TEST(a_first_run_far_from_its_estimate_is_repeated),
         TUNE_TEST(a_wrong_row_does_not_win),
         TUNE_TEST(no_memory_to_measure_in_is_no_failure),
         TUNE_TEST(a_failing_allocation_leaves_nothing_behind),

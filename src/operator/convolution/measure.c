@@ -71,7 +71,7 @@ static void measure_one(struct contest *c, size_t i)
         /* A share of what is left for each row that is left. */
         const double start = cvp_conv_measure_now();
         const double share = (c->deadline - start) / (double)(c->all->count - i);
-        status = cvp_conv_runner_time(&r, c->best_ms, start + share, &ms);
+        status = cvp_conv_runner_time(&r, row->estimated_ms, c->best_ms, start + share, &ms);
     }
     if (cvp_verbose(2)) cvp_conv_log_measured(c->plan, row->impl, row->estimated_ms, ms, r.runs);
     if (status == CONVOP_OK && (!c->best || ms < c->best_ms)) {

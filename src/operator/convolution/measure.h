@@ -104,8 +104,10 @@ convop_status cvp_conv_runner_run(struct conv_runner *r);
 
 /* The row's time, or its failure: warmed up, then the least of samples until that has not fallen by
  * more than a hundredth for 5 samples. A row that is far behind `best` (0: there is none) is not
- * repeated; at `deadline` its best sample so far counts. */
-convop_status cvp_conv_runner_time(struct conv_runner *r, double best, double deadline, double *ms);
+ * repeated; at `deadline` its best sample so far counts. In either case there is one more run if
+ * the first took far longer than `expected` (0: unknown). */
+convop_status cvp_conv_runner_time(struct conv_runner *r, double expected, double best,
+                                   double deadline, double *ms);
 
 /* What cvp_conv_measure_clock says. */
 double cvp_conv_measure_now(void);

@@ -18,6 +18,7 @@
 #define FALL        0.99 /* ... below so much of itself */
 #define FAR         10   /* a first run so many times the best row's time is the only one */
 #define BEHIND      1.5  /* a row so far behind after MIN_SAMPLES needs no better figure */
+#define STRAY       3    /* a first run so many times the estimate says nothing of the row */
 
 static double (*_Atomic clock_of_tests)(void);
 
@@ -98,17 +99,21 @@ static convop_status sample(struct conv_runner *r, int runs, double *ms)
     return CONVOP_OK;
 }
 
-convop_status cvp_conv_runner_time(struct conv_runner *r, double best, double deadline, double *ms)
+convop_status cvp_conv_runner_time(struct conv_runner *r, double expected, double best,
+                                   double deadline, double *ms)
 {
     double first, least;
     CVP_RETURN_IF_ERROR(sample(r, 1, &first));
     *ms = first;
-    if (best > 0 && first > FAR * best) return CONVOP_OK;
+    const int is_stray = expected > 0 && first > STRAY * expected;
+    if (best > 0 && first > FAR * best && !is_stray) return CONVOP_OK;
     const int runs = first < SAMPLE_MS ? (int)fmin(ceil(SAMPLE_MS / first), MOST_RUNS) : 1;
-    /* The first run was the warm-up; a row that has time for no other is known by it. */
+    /* The first run was the warm-up; a row that has time for no other is known by it, unless it had
+     * to wait for memory or for other programs. */
     least = INFINITY;
-    for (int n = 1, quiet = 0; n <= MAX_SAMPLES && cvp_conv_measure_now() < deadline; n++) {
+    for (int n = 1, quiet = 0; n <= MAX_SAMPLES; n++) {
         double one;
+        if (cvp_conv_measure_now() >= deadline && !(n == 1 && is_stray)) break;
         CVP_RETURN_IF_ERROR(sample(r, runs, &one));
         quiet = one < least * FALL ? 0 : quiet + 1;
         least = fmin(least, one);
