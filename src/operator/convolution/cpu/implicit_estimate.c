@@ -48,7 +48,7 @@ static const conv_prices prices[3][2] =
                 {
                     {1.5e+03, 0, 0.49, 11, 1.17, 2.37, 0.39, 0.521, 0},
                     {1.57e+03, 0.063, 0.214, 8.84, 1.23, 1.71, 0.344, 0.616, 0},
-                    {1.5e+03, 0.131, 0.124, 0, 2.49, 0.718, 0.385, 0.335, 0.00995, 0.458},
+                    {1.5e+03, 0.137, 0.0704, 10.8, 1.18, 1.09, 0.221, 0.208, 0.0012, 0.112},
                 },
                 {
                     {1.5e+03, 0.174, 0.115, 11.9, 2.32, 0.511, 0.197, 0, 0.00298},
@@ -70,6 +70,9 @@ static const conv_prices prices[3][2] =
                 },
             },
 };
+
+/* Fewer rows of a tile than this take no less time. */
+#define FEW_ROWS 4
 
 static double price(const convop_conv_problem *p, double work[CONV_KINDS], double tasks)
 {
@@ -136,7 +139,7 @@ static double estimate_first(const convop_conv_problem *p)
     const double vectors = planes * parts_first(f, f->kernels->lanes);
     const double strips = planes * parts_first(f, f->columns);
     double work[CONV_KINDS] = {
-        [PRODUCTS] = vectors * out * sum,
+        [PRODUCTS] = vectors * cvp_conv_most(out, FEW_ROWS) * sum,
         [BROADCASTS] = strips * out * sum,
         [TILES] = strips * (double)f->tiles * chunks,
         [GATHERED] = f->is_gathered && !f->is_direct ? vectors * sum * (double)f->tile_blocks : 0,
@@ -174,9 +177,6 @@ static int is_reloaded(const struct implicit_filter *f)
     const double pixels = (double)f->chunk * (double)p->ow;
     return pixels * f->kernels->vectors > sets * (CONV_FIRST_LEVEL / (LINE * SETS));
 }
-
-/* Fewer rows of a tile than this take no less time. */
-#define FEW_ROWS 4
 
 double cvp_conv_implicit_filter_estimate(const convop_conv_problem *p)
 {
