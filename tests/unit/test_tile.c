@@ -60,7 +60,7 @@ static const char *const kind_names[] = {"runs", "runs along a", "table", "panel
 struct tile {
     int rows, columns;
     int64_t num_runs, n[MAX_RUNS], a_gap, b_gap, *table;
-    struct numbers a, b, c, row_bias, column_bias;
+    struct numbers a, b, c, row_bias, column_bias, residual;
     struct cvp_tile_args args;
     struct cvp_tile_run runs[MAX_RUNS];
 };
@@ -82,9 +82,11 @@ static void create(struct tile *t, const struct cvp_tile_kernels *k, struct rng 
                                 .a_row = rng_int(r, 1, 11),
                                 .a_col = rng_int(r, 1, 11),
                                 .b_row = rng_int(r, 1, 2 * wide),
-                                .c_row = t->columns + rng_int(r, 0, 3),
+                                .streams = rng_chance(r, 50),
                                 .add = rng_chance(r, 50),
                                 .row_bias_step = rng_int(r, 1, 3)};
+    /* Past the caches go whole vectors that are aligned, as c then is. */
+    x->c_row = x->streams ? wide : t->columns + rng_int(r, 0, 3);
     t->a_gap = rng_int(r, 0, 5);
     t->b_gap = rng_int(r, 0, 5);
     t->table = NULL;
@@ -114,11 +116,13 @@ static void create(struct tile *t, const struct cvp_tile_kernels *k, struct rng 
     t->c = numbers_create(k, r, (t->rows - 1) * x->c_row + t->columns);
     t->row_bias = numbers_create(k, r, (t->rows - 1) * x->row_bias_step + 1);
     t->column_bias = numbers_create(k, r, t->columns);
+    t->residual = numbers_create(k, r, t->c.count);
     for (int i = 0; i < t->num_runs; i++)
         t->runs[i] =
             (struct cvp_tile_run){at(&t->a, i * t->a_gap), at(&t->b, i * t->b_gap), t->n[i]};
     if (rng_chance(r, 50)) x->row_bias = t->row_bias.memory.data;
     if (rng_chance(r, 50)) x->column_bias = t->column_bias.memory.data;
+    if (rng_chance(r, 50)) x->residual = t->residual.memory.data;
     x->c = t->c.memory.data;
     /* What is not added to is not read. */
     for (int64_t i = 0; i < t->c.count; i++)
@@ -130,7 +134,7 @@ static void create(struct tile *t, const struct cvp_tile_kernels *k, struct rng 
 
 static void destroy(struct tile *t)
 {
-    struct numbers *all[] = {&t->a, &t->b, &t->c, &t->row_bias, &t->column_bias};
+    struct numbers *all[] = {&t->a, &t->b, &t->c, &t->row_bias, &t->column_bias, &t->residual};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) guard_destroy(&all[i]->memory);
     free(t->table);
 }
@@ -141,6 +145,7 @@ static double expected(const struct tile *t, int64_t i, int64_t j)
     double sum = x->add ? get(&t->c, i * x->c_row + j) : 0;
     if (x->row_bias) sum += get(&t->row_bias, i * x->row_bias_step);
     if (x->column_bias) sum += get(&t->column_bias, j);
+    if (x->residual) sum += get(&t->residual, i * x->c_row + j);
     for (int64_t r = 0; r < t->num_runs; r++)
         for (int64_t p = 0; p < t->n[r]; p++) {
             const int64_t row = t->table ? t->table[p] : p * x->b_row;
@@ -161,12 +166,14 @@ static void check(const struct cvp_tile_kernels *k, struct rng *r, int rows, int
         want[i] = column < columns ? expected(&t, row, column) : UNTOUCHED;
     }
     cvp_tile_run(k, &t.args, rows, columns);
+    cvp_tile_end_stream();
     for (int64_t i = 0; i < t.c.count; i++)
         if (get(&t.c, i) != want[i])
-            fail_msg("%d rows, %d columns, %d lanes of %d bytes, %s, add %d: element %lld is %g, "
+            fail_msg("%d rows, %d columns, %d lanes of %d bytes, %s, add %d, streams %d: element "
+                     "%lld is %g, "
                      "must be %g",
-                     rows, columns, k->lanes, k->size, kind_names[kind], t.args.add, (long long)i,
-                     get(&t.c, i), want[i]);
+                     rows, columns, k->lanes, k->size, kind_names[kind], t.args.add, t.args.streams,
+                     (long long)i, get(&t.c, i), want[i]);
     free(want);
     destroy(&t);
 }

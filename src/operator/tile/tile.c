@@ -2,6 +2,9 @@
 #include "src/operator/tile/tile.h"
 
 #include <string.h>
+#if defined __x86_64__
+#include <xmmintrin.h>
+#endif
 
 #include "src/common/isa_list.h"
 #include "src/common/size.h"
@@ -74,18 +77,40 @@ static void fetch_far_rows(const struct cvp_tile_kernels *k, const struct cvp_ti
         for (int64_t at = 0; at < bytes; at += line) __builtin_prefetch(c + at, 1);
 }
 
+/* Past the caches go whole vectors, where the processor takes them. */
+static int is_streamed(const struct cvp_tile_kernels *k, const struct cvp_tile_args *t, int columns)
+{
+    const uint64_t at = (uintptr_t)t->c | (uint64_t)(t->c_row * k->size);
+    return columns % k->lanes == 0 && !t->add && at % (uint64_t)(k->lanes * k->size) == 0;
+}
+
+void cvp_tile_end_stream(void)
+{
+#if defined __x86_64__
+    _mm_sfence();
+#endif
+}
+
 void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *t, int rows,
                   int columns)
 {
-    const int vectors = (columns + k->lanes - 1) / k->lanes;
+    const int vectors = (columns + k->lanes - 1) / k->lanes, whole = vectors * k->lanes;
     cvp_tile *const *tiles = t->is_panels    ? k->panel_tiles
                              : t->b_table    ? k->table_tiles
                              : t->a_col == 1 ? k->along_tiles
                                              : k->tiles;
     cvp_tile *tile = tiles[(rows - 1) * k->vectors + vectors - 1];
-    if (columns == vectors * k->lanes && (!t->stored || t->stored->size == k->size)) {
-        if (t->num_runs == 1 && t->runs->n <= SHORT_DEPTH) fetch_far_rows(k, t, rows, columns);
-        tile(t);
+    if ((columns == whole || k->masks) && (!t->stored || t->stored->size == k->size)) {
+        if (!t->streams && t->num_runs == 1 && t->runs->n <= SHORT_DEPTH)
+            fetch_far_rows(k, t, rows, columns);
+        if (!t->streams && columns == whole) {
+            tile(t);
+            return;
+        }
+        struct cvp_tile_args here = *t;
+        here.last = columns % k->lanes;
+        here.streams = t->streams && is_streamed(k, t, columns);
+        tile(&here);
         return;
     }
     /* On the side, by the same kernel. */
@@ -94,9 +119,10 @@ void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *
     _Alignas(64) char bias[2 * 64] = {0};
     _Alignas(64) char residual[CVP_TILE_BYTES];
     struct cvp_tile_args side = *t;
+    side.streams = 0;
     side.c = c;
-    side.c_row = vectors * k->lanes;
-    const size_t width = (size_t)(vectors * k->lanes * k->size);
+    side.c_row = whole;
+    const size_t width = (size_t)(whole * k->size);
     const size_t valid = (size_t)(columns * k->size);
     for (int i = 0; i < rows && t->add; i++) {
         memset(c + i * width + valid, 0, width - valid);

@@ -47,6 +47,10 @@ struct cvp_tile_args {
     const void *residual;    /* lies as c does, apart from it; or NULL */
     int clamps;              /* 1: to [0, high]; NaN and the sign of 0 stay */
     double high;
+    /* 1: c is written past the caches, where it is aligned to vectors and `add` is 0. When all is
+     * written, cvp_tile_end_stream. */
+    int streams;
+    int last; /* elements of c's last vector, where it has not all: cvp_tile_run's to set */
 };
 
 typedef void cvp_tile(const struct cvp_tile_args *t);
@@ -67,6 +71,7 @@ struct cvp_tile_kernels {
     int size;           /* bytes of an element */
     int rows;           /* of a tile at most */
     int lanes, vectors; /* elements of a vector; vectors across a tile at most */
+    int masks;          /* tiles take `last` */
     /* [(rows - 1) * vectors + (v - 1)]: rows x (v * lanes) */
     cvp_tile *const *tiles, *const *along_tiles, *const *table_tiles, *const *panel_tiles;
     cvp_tile_collect *collect;
@@ -113,5 +118,8 @@ void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *
  * is the first tile's. */
 void cvp_tile_run_rows(const struct cvp_tile_kernels *k, const struct cvp_tile_args *t,
                        int64_t rows, int columns);
+
+/* What tiles of this thread wrote past the caches is there before anything that it writes next. */
+void cvp_tile_end_stream(void);
 
 #endif

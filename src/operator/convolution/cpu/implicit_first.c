@@ -85,6 +85,7 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
         /* Some phases have fewer. */
         if (b.td < b.s.d.count && b.h0 < b.h1 && b.w0 < b.w1) compute(job, &b);
     }
+    if (f->streams) cvp_tile_end_stream();
 }
 
 /* ---- the row ------------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@ struct implicit_first {
     int is_direct;
     int is_flat; /* they are not, and the rows of a task are one long row */
     int is_raw;  /* weights need not be packed */
+    int streams; /* out is written past the caches, by the last chunk */
     int64_t phases, phase_taps[CVP_IMPLICIT_MAX_PHASES + 1]; /* taps of the phases before each */
     size_t weight_panel_bytes, weight_bytes, bias_bytes;     /* packed; as numbers, side by side */
     size_t sum_bytes; /* of a lane: the sums of a task, where chunks of channels add to them */

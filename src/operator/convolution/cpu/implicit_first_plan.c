@@ -3,6 +3,7 @@
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/implicit.h"
 #include "src/operator/convolution/cpu/implicit_first.h"
+#include "src/operator/convolution/cpu/stream.h"
 
 /* Bytes of staged rows: a share of the second-level cache. */
 #define BLOCK_BYTES ((int64_t)256 << 10)
@@ -186,6 +187,7 @@ struct implicit_first cvp_conv_implicit_first_plan(const convop_conv_problem *p)
                                .size = (int64_t)cvp_conv_float_size(p),
                                .ends = cvp_conv_ends(p),
                                .is_plane = cvp_conv_is_pointwise(p),
+                               .streams = cvp_conv_streams(p),
                                .phases = cvp_conv_phases(p)};
     if (f.phases > CVP_IMPLICIT_MAX_PHASES) return f;
     for (int64_t i = 0; i < f.phases; i++) {

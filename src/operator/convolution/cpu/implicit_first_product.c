@@ -89,6 +89,7 @@ static void compute_tile(const struct implicit_first_job *job, const struct impl
         t.c = job->out + at;
         t.c_row = f->ends.out.plane;
         t.add = f->p->add || !is_first;
+        t.streams = f->streams && is_last;
         if (is_last && job->residual) t.residual = job->residual + at;
         t.clamps = is_last && f->p->activation != CONVOP_ACTIVATION_NONE;
         t.high = cvp_conv_high(f->p);

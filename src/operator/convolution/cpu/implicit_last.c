@@ -33,7 +33,8 @@ struct block {
     int64_t row, plane;   /* from one row, and one depth tap or depth, to the next */
     int64_t low_h, low_w; /* the row and pixel that `in` begins with */
     int is_staged;
-    struct cvp_tile_run *runs;
+    struct cvp_tile_run *runs; /* those of row `listed`, for its pixels from w0 on */
+    int64_t num_runs, listed;
 };
 
 /* n pixels of a group, `apart` bytes from each other, side by side. Sizes that are known here are
@@ -149,15 +150,17 @@ static void fill_row(const convop_conv_problem *p, const struct cvp_tile_args *t
                              t->residual ? (const char *)t->residual + i * row : NULL);
 }
 
-/* All panels of a strip, one after the other, each of them row by row. */
-static void compute_strip(const struct job *job, const struct block *b)
+/* All panels of a strip of pixels [w0, w1) of rows [h0, h1), one after the other, each of them row
+ * by row. */
+static void compute_strip(const struct job *job, struct block *b, int64_t h0, int64_t h1,
+                          int64_t w0, int64_t w1)
 {
     const struct implicit_last *l = job->l;
     const struct stencil *s = &b->s;
     const int64_t panel = l->columns * l->taps * l->ends.in.c;
     const char *weights = job->panels + b->g * l->panels * panel * l->size;
     const int64_t od = s->d.out_first + b->td * s->d.out_step;
-    const int64_t ow = s->w.out_first + b->w0 * s->w.out_step;
+    const int64_t ow = s->w.out_first + w0 * s->w.out_step;
     struct cvp_tile_args t = {.runs = b->runs,
                               .a_row = s->w.in_step * b->pixel,
                               .a_col = 1,
@@ -166,14 +169,16 @@ static void compute_strip(const struct job *job, const struct block *b)
                               .stored = l->stored,
                               .add = l->p->add,
                               .clamps = l->p->activation != CONVOP_ACTIVATION_NONE,
-                              .high = cvp_conv_high(l->p)};
-    int64_t listed = -1; /* the row whose runs they are */
+                              .high = cvp_conv_high(l->p),
+                              .streams = l->streams};
+    t.a_at = (w0 - b->w0) * t.a_row;
     for (int64_t c = 0; c < l->ends.out.c; c += l->columns, t.b_at += panel) {
         const int columns = (int)cvp_min_i64(l->columns, l->ends.out.c - c);
         if (job->bias) t.column_bias = job->bias + (b->g * l->ends.out.c + c) * l->size;
-        for (int64_t th = b->h0; th < b->h1; th++) {
-            if (th != listed) t.num_runs = list_runs(l, b, th, weights);
-            listed = th;
+        for (int64_t th = h0; th < h1; th++) {
+            if (th != b->listed) b->num_runs = list_runs(l, b, th, weights);
+            b->listed = th;
+            t.num_runs = b->num_runs;
             const int64_t oh = s->h.out_first + th * s->h.out_step;
             const int64_t at = (b->n * l->ends.out.image +
                                 ((od * l->ends.out.h + oh) * l->ends.out.w + ow) * l->ends.out.all +
@@ -182,26 +187,22 @@ static void compute_strip(const struct job *job, const struct block *b)
             t.c = job->out + at;
             if (job->residual) t.residual = job->residual + at;
             if (t.num_runs > 0)
-                cvp_tile_run_rows(l->kernels, &t, b->w1 - b->w0, columns);
+                cvp_tile_run_rows(l->kernels, &t, w1 - w0, columns);
             else
-                fill_row(l->p, &t, b->w1 - b->w0, columns);
+                fill_row(l->p, &t, w1 - w0, columns);
         }
     }
 }
 
 /* Strip by strip. */
-static void compute_block(const struct job *job, const struct block *b)
+static void compute_block(const struct job *job, struct block *b)
 {
     const struct implicit_last *l = job->l;
-    struct block strip = *b;
+    b->listed = -1;
     for (int64_t h = b->h0; h < b->h1; h += l->strip_rows)
-        for (int64_t w = b->w0; w < b->w1; w += l->strip_width) {
-            strip.h0 = h;
-            strip.h1 = cvp_min_i64(h + l->strip_rows, b->h1);
-            strip.w0 = w;
-            strip.w1 = cvp_min_i64(w + l->strip_width, b->w1);
-            compute_strip(job, &strip);
-        }
+        for (int64_t w = b->w0; w < b->w1; w += l->strip_width)
+            compute_strip(job, b, h, cvp_min_i64(h + l->strip_rows, b->h1), w,
+                          cvp_min_i64(w + l->strip_width, b->w1));
 }
 
 static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
@@ -234,6 +235,7 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
         compute_block(job, &b);
         cvp_stage_leave(outer);
     }
+    if (l->streams) cvp_tile_end_stream();
 }
 
 /* ---- the row ------------------------------------------------------------------------------- */

@@ -18,6 +18,7 @@ struct implicit_last {
     int64_t phases, rows, width;     /* of a task: rows of pixels, and pixels of a row */
     int64_t strip_rows, strip_width; /* of a task, at a time for all output channels */
     int64_t d_count, h_blocks, w_blocks, tasks;
+    int streams;   /* out is written past the caches */
     int is_merged; /* all pixels are one row */
     size_t weight_bytes, bias_bytes, staged_bytes, lane_bytes;
     int lanes;

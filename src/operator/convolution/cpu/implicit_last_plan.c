@@ -6,12 +6,15 @@
 #include "src/common/stage.h"
 #include "src/engine/parallel.h"
 #include "src/operator/convolution/cpu/implicit.h"
+#include "src/operator/convolution/cpu/stream.h"
 
 /* Bytes of an image that a task reads: a share of the second-level cache, beside a panel. */
 #define BLOCK_BYTES ((int64_t)192 << 10)
 
-/* Bytes of a group's weights that the first-level cache keeps beside a tile. */
-#define NEAR_BYTES ((int64_t)16 << 10)
+/* Bytes of a group's weights that the first-level cache keeps beside a tile; a tile of so many rows
+ * or more takes weights no faster than the second level gives them. */
+#define NEAR_BYTES ((int64_t)24 << 10)
+#define TALL_ROWS  12
 
 static int64_t tasks_of(struct implicit_last *l, const struct stencil *s)
 {
@@ -48,11 +51,13 @@ static int cut(struct implicit_last *l, const struct stencil *s)
 }
 
 /* What takes all panels of weights before the next pixels do: a tile, where there are several and
- * all stay in the first-level cache. The output is then written in its order, as caches like it. */
+ * all stay near. The output is then written in its order, as caches like it, and pixels are read
+ * once. */
 static void cut_strips(struct implicit_last *l)
 {
     const int64_t weights = l->panels * l->columns * l->taps * l->ends.in.c * l->size;
-    const int is_near = l->panels > 1 && weights <= NEAR_BYTES;
+    const int64_t near = l->kernels->rows < TALL_ROWS ? NEAR_BYTES : cvp_cpu_l2() / 2;
+    const int is_near = l->panels > 1 && weights <= near;
     l->strip_rows = is_near ? 1 : l->rows;
     l->strip_width = is_near ? l->kernels->rows : l->width;
 }
@@ -67,6 +72,7 @@ struct implicit_last cvp_conv_implicit_last_plan(const convop_conv_problem *p)
                               .mb = p->mb,
                               .ends = cvp_conv_ends(p),
                               .taps = cvp_conv_taps(p),
+                              .streams = cvp_conv_streams(p),
                               .phases = cvp_conv_phases(p)};
     l.columns = cvp_tile_columns(l.kernels);
     l.panels = cvp_ceil_div(l.ends.out.c, l.columns);

@@ -7,13 +7,22 @@
 typedef SCALAR LOOSE
     __attribute__((vector_size(CVP_VECTOR_BYTES), aligned(sizeof(SCALAR)), may_alias));
 
+#include "src/operator/tile/kernels/tile_store.h"
+
+/* Vector v of a row. */
+CVP_INLINE LOOSE NAME(load)(const int vectors, const int v, const SCALAR *row, NAME(mask) last)
+{
+    if (v + 1 == vectors) return NAME(load_some)(row + v * LANES, last);
+    return *(const LOOSE *)(row + v * LANES);
+}
+
 CVP_INLINE void NAME(add_rows)(const int rows, const int vectors, LOOSE (*sum)[CVP_TILE_VECTORS],
-                               const SCALAR *from, int64_t step)
+                               const SCALAR *from, int64_t step, NAME(mask) last)
 {
     CVP_UNROLL for (int i = 0; i < rows; i++, from += step)
     {
         CVP_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] +=
-            *(const LOOSE *)(from + v * LANES);
+            NAME(load)(vectors, v, from, last);
     }
 }
 
@@ -74,11 +83,17 @@ CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int kind,
         } while (--n);
     } while ((kind == EVEN || kind == ALONG) && ++run < end);
 
+    /* Otherwise gcc at -O2 keeps sums on the stack, in the loop too. */
+    CVP_UNROLL for (int i = 0; i < rows; i++)
+    {
+        CVP_UNROLL for (int v = 0; v < vectors; v++) CVP_IN_REGISTER(sum[i][v]);
+    }
+    const NAME(mask) last = NAME(mask_of)(t->last);
     if (t->column_bias) {
         const SCALAR *bias = t->column_bias;
         CVP_UNROLL for (int v = 0; v < vectors; v++)
         {
-            const LOOSE x = *(const LOOSE *)(bias + v * LANES);
+            const LOOSE x = NAME(load)(vectors, v, bias, last);
             CVP_UNROLL for (int i = 0; i < rows; i++) sum[i][v] += x;
         }
     }
@@ -92,8 +107,8 @@ CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int kind,
     }
     SCALAR *c = t->c;
     const int64_t c_row = t->c_row;
-    if (t->add) NAME(add_rows)(rows, vectors, sum, c, c_row);
-    if (t->residual) NAME(add_rows)(rows, vectors, sum, t->residual, c_row);
+    if (t->add) NAME(add_rows)(rows, vectors, sum, c, c_row, last);
+    if (t->residual) NAME(add_rows)(rows, vectors, sum, t->residual, c_row, last);
     if (t->clamps) {
         const LOOSE high = (SCALAR)t->high - (LOOSE){0};
         CVP_UNROLL for (int i = 0; i < rows; i++)
@@ -102,9 +117,17 @@ CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int kind,
                 CVP_CLAMP_VECTOR(sum[i][v], high);
         }
     }
+    if (t->streams) {
+        CVP_UNROLL for (int i = 0; i < rows; i++, c += c_row)
+        {
+            CVP_UNROLL for (int v = 0; v < vectors; v++) NAME(stream)(c + v * LANES, sum[i][v]);
+        }
+        return;
+    }
     CVP_UNROLL for (int i = 0; i < rows; i++, c += c_row)
     {
-        CVP_UNROLL for (int v = 0; v < vectors; v++) * (LOOSE *)(c + v * LANES) = sum[i][v];
+        CVP_UNROLL for (int v = 0; v + 1 < vectors; v++) * (LOOSE *)(c + v * LANES) = sum[i][v];
+        NAME(store_some)(c + (vectors - 1) * LANES, last, sum[i][vectors - 1]);
     }
 }
 
@@ -166,6 +189,7 @@ const struct cvp_tile_kernels PASTE(NAME(cvp_tile), CVP_ISA_SUFFIX) = {
     .rows = CVP_TILE_ROWS,
     .lanes = LANES,
     .vectors = CVP_TILE_VECTORS,
+    .masks = CVP_TILE_MASKS,
     .tiles = NAME(tiles),
     .along_tiles = NAME(along_tiles),
     .table_tiles = NAME(table_tiles),
@@ -173,5 +197,6 @@ const struct cvp_tile_kernels PASTE(NAME(cvp_tile), CVP_ISA_SUFFIX) = {
     .collect = NAME(collect),
 };
 
+#undef CVP_TILE_MASKS
 #undef LOOSE
 #undef LANES
