@@ -47,7 +47,7 @@ CVP_INLINE void NAME(slide_step)(const int rows, const int s, const int missing,
     }
     CVP_UNROLL for (int r = 0; r < rows; r++)
     {
-        NAME(put)(p->out + r * p->out_h, sum[r], &p->end, 0, 0);
+        NAME(put)(p->out + r * p->out_h, sum[r], &p->end, 0, NAME(lanes)(0, LANES));
     }
 }
 
