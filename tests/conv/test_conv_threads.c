@@ -357,21 +357,27 @@ static void packed_by_any_number_of_threads(void **state)
     assert_int_equal(convop_set("impl", NULL), CONVOP_OK);
 }
 
-/* The same by weights, where pixels are enough for sums of lanes' own. */
+/* The same by weights, where pixels are enough for sums of lanes' own, by each row that has such.
+ */
 static void weights_by_any_number_of_threads(void **state)
 {
     (void)state;
-    static const struct conv_size sizes[] = {{2, 0, BOX_F32, 2, 24, 41, 1, 40, 1, 1, 1, 0},
-                                             {2, 1, BOX_F32, 2, 24, 41, 1, 40, 1, 1, 1, 0},
-                                             {2, 1, BOX_F32, 2, 41, 24, 1, 40, 1, 1, 1, 0},
-                                             {2, 0, BOX_F64, 3, 5, 34, 1, 32, 3, 1, 1, 1},
-                                             {2, 1, BOX_F32, 3, 6, 34, 2, 32, 3, 1, 1, 1}};
-    assert_int_equal(convop_set("impl", "packed"), CONVOP_OK);
-    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+    static const struct {
+        const char *impl;
+        struct conv_size size;
+    } problems[] = {{"packed", {2, 0, BOX_F32, 2, 24, 41, 1, 40, 1, 1, 1, 0}},
+                    {"packed", {2, 1, BOX_F32, 2, 24, 41, 1, 40, 1, 1, 1, 0}},
+                    {"packed", {2, 0, BOX_F64, 3, 5, 34, 1, 32, 3, 1, 1, 1}},
+                    {"packed", {2, 1, BOX_F32, 3, 6, 34, 2, 32, 3, 1, 1, 1}},
+                    {"pointwise", {2, 1, BOX_F32, 2, 24, 41, 1, 40, 1, 1, 1, 0}},
+                    {"pointwise", {2, 1, BOX_F64, 2, 41, 24, 1, 40, 1, 1, 1, 0}},
+                    {"pointwise", {2, 1, BOX_F32, 1, 70, 33, 1, 9, 1, 1, 1, 0}}};
+    for (size_t s = 0; s < sizeof problems / sizeof problems[0]; s++) {
+        assert_int_equal(convop_set("impl", problems[s].impl), CONVOP_OK);
         struct conv_case c;
         struct rng r = {s + 1};
         unsigned char *first = NULL;
-        conv_case_fixed(&c, &sizes[s], 0, s);
+        conv_case_fixed(&c, &problems[s].size, 0, s);
         box_fill_real(&c.src, &r);
         box_fill_real(&c.diff_dst, &r);
         for (int i = 0; i < 3; i++)

@@ -34,9 +34,9 @@ struct cvp_tile_args {
     /* Where the rows of b lie anywhere, and there is one run: its b[p * b_row + j] is then
      * b[b_table[p] + j]. NULL: they lie evenly. */
     const int64_t *b_table;
-    /* Both operands are panels: a_row is 1, b_row the columns of the largest tile, and there is one
-     * run. Meanwhile memory that is read next is fetched: steps 2 * p and after fetch
-     * ahead[ahead_table[p]], in bytes. What is fetched need not be anyone's memory. */
+    /* a is a panel: a_row is 1, and there is one run. Meanwhile memory that is read next is
+     * fetched: steps 2 * p and after fetch ahead[ahead_table[p]], in bytes. What is fetched need
+     * not be anyone's memory. */
     int is_panels;
     const char *ahead;
     const int64_t *ahead_table;

@@ -102,6 +102,7 @@ static void multiply(const struct job *job, struct own *own, int64_t g, int64_t 
         own->runs[0] = (struct cvp_tile_run){
             job->tiles + ((g * f->tiles + i) * f->tile + part) * f->size, panel, m1 - m0};
         t.a_col = f->pitch;
+        t.b_row = f->columns;
         t.is_panels = 1;
         t.ahead = cvp_conv_packed_filter_lines(&own->ahead, &t.ahead_table);
         fetch_sums(f, sums);

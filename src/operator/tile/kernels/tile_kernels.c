@@ -7,7 +7,7 @@ _Static_assert(CVP_TILE_BYTES >= CVP_TILE_ROWS * CVP_TILE_VECTORS * CVP_VECTOR_B
                "tiles that are computed on the side have their places on callers' stacks");
 
 /* How operands lie (see tile.h): b's rows evenly, and a's elements so too, or side by side; b's
- * rows by a table; both in panels. */
+ * rows by a table; a in a panel. */
 enum { EVEN, ALONG, TABLE, PANELS };
 
 #define PASTE_(a, b) a##_##b

@@ -54,7 +54,7 @@ CVP_INLINE void NAME(tile)(const int rows, const int vectors, const int kind,
     }
     const int64_t a_row = kind == PANELS ? 1 : t->a_row;
     const int64_t a_col = kind == ALONG ? 2 : t->a_col; /* of two steps at a time */
-    const int64_t b_row = kind == PANELS ? CVP_TILE_VECTORS * LANES : t->b_row;
+    const int64_t b_row = t->b_row;
     const char *ahead = t->ahead;
     const int64_t *ahead_table = t->ahead_table;
     const struct cvp_tile_run *run = t->runs, *end = run + t->num_runs;
