@@ -7,8 +7,9 @@
 
 #define TAPS 9
 
-/* Input channels that are turned at a time: their taps stay in the first-level cache. */
-#define CHANNELS 8
+/* Input channels that are turned at a time: whole lines of weights, and their taps stay in the
+ * first-level cache. */
+#define CHANNELS 16
 
 /* Elements of a panel's row, of any instruction set. */
 #define MOST_COLUMNS 32
@@ -35,7 +36,9 @@ static void gather(const struct filters *k, int64_t g, int64_t out, int64_t in, 
     const float *from = k->weights + g * ocg * at->n + out * out_at + in * in_at;
     *tap_at = p->channels_last ? n * columns : columns;
     *channel_at = p->channels_last ? columns : TAPS * columns;
-    if (!p->channels_last)
+    if (!p->channels_last && in_at == TAPS) /* they follow each other */
+        pack(taps, (int)columns, valid, n * TAPS, from, out_at, tap);
+    else if (!p->channels_last)
         for (int64_t i = 0; i < n; i++)
             pack(taps + i * *channel_at, (int)columns, valid, TAPS, from + i * in_at, out_at, tap);
     else
