@@ -25,6 +25,8 @@
 #endif
 #include "src/operator/convolution/cpu/kernels/vector.h"
 
+#include "src/operator/convolution/cpu/kernels/transpose.h"
+
 /* Before a loop that stays one: unrolled, the loads of all its turns would come first, and on the
  * stack. */
 #if defined __clang__
@@ -98,21 +100,6 @@ static void filters(float *to, int64_t point, const float *taps, int64_t tap, in
 /* ---- pixels to vectors of channels, and back ---------------------------------------------------
  */
 
-/* Each step rotates the bits of (row, lane) by one; log2(LANES) of them transpose. */
-CVP_INLINE void transpose(VEC r[LANES])
-{
-    CVP_UNROLL for (int step = 1; step < LANES; step *= 2)
-    {
-        VEC t[LANES];
-        CVP_UNROLL for (int i = 0; i < LANES / 2; i++)
-        {
-            t[2 * i] = NAME(zip_low)(r[i], r[i + LANES / 2]);
-            t[2 * i + 1] = NAME(zip_high)(r[i], r[i + LANES / 2]);
-        }
-        CVP_UNROLL for (int i = 0; i < LANES; i++) r[i] = t[i];
-    }
-}
-
 CVP_INLINE void put(float *to, VEC v, int add)
 {
     if (add) v += NAME(load)(to);
@@ -138,7 +125,7 @@ CVP_INLINE void turn_block_in(float *to, const float *from, int64_t plane, int c
         else if (c < channels)
             r[c] = NAME(load_some)(from + c * plane, m);
     }
-    transpose(r);
+    NAME(transpose)(r);
     CVP_UNROLL for (int x = 0; x < LANES; x++)
     {
         if (whole || x < pixels) *(VEC *)(to + x * LANES) = r[x];
@@ -165,7 +152,7 @@ CVP_INLINE void turn_block_out(float *to, int64_t plane, int channels, int64_t p
         r[x] = (VEC){0};
         if (whole || x < pixels) r[x] = *(const VEC *)(from + x * LANES);
     }
-    transpose(r);
+    NAME(transpose)(r);
     CVP_UNROLL for (int c = 0; c < LANES; c++)
     {
         float *at = to + c * plane;
