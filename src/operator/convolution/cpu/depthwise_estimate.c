@@ -96,8 +96,10 @@ static double price_pixels(const convop_conv_problem *p, const struct shape *s)
         work[5] = all * cvp_conv_least(lanes, s->channels);
     } else {
         const int backward = p->direction == CONVOP_BWD_D;
-        const int window = cvp_dw_images(p) > 1 ? has_path(p) : is_window(p) && p->kd == 1;
-        work[1] = vectors;
+        const int window = cvp_dw_images(p) > 1
+                               ? has_path(p)
+                               : is_window(p) && (p->kd == 1 || cvp_conv_is_wide(p));
+        work[1] = window ? vectors * (double)p->kd : vectors;
         work[window && !(backward && p->sh > 1) ? 2 : 3] = all;
     }
     if (cvp_dw_turned_bytes(p) > 0)

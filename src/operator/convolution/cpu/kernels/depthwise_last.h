@@ -213,7 +213,9 @@ static int64_t NAME(find_windows)(const struct cvp_dw_job *job, CHANNELS *c)
 #endif
     };
     const struct cvp_dw_axis *h = job->h.at, *w = job->w.at;
-    if (job->multiplier > 1 || job->p->kd != 1) return LAST_ROWS;
+    /* Sums of several depths are added up in out, which rounds those of 16 bits. */
+    const int adds = job->p->kd != 1;
+    if (job->multiplier > 1 || (adds && sizeof(STORED) < sizeof(SCALAR))) return LAST_ROWS;
     for (int k = 3; k <= WINDOW; k += 2)
         for (int s = 1; s <= 2; s++)
             if (is_window(h, w, k, s))
@@ -250,6 +252,22 @@ CVP_INLINE void NAME(any_rows)(const int mode, const struct cvp_dw_job *job, con
     }
 }
 
+/* Windows of the depths that are inside, one after the other; these rows of out stay in the
+ * first-level cache. */
+static void NAME(all_depths)(const struct cvp_dw_job *job, CHANNELS *c, const TAPS *k,
+                             NAME(rows_of) * windows, int64_t y0, int64_t y1)
+{
+    const STORED *in = c->in;
+    const SCALAR *weights = c->weights;
+    for (int64_t a = k->d0; a < k->d1; a++) {
+        c->in = in + (k->d_at + a * k->d->tap) * c->in_d;
+        c->weights = weights + (k->d->k + a * k->d->k_step) * k->kh * k->kw * LANES;
+        if (k->d1 - k->d0 > 1) c->end = NAME(end_of)(job, a == k->d0, a + 1 == k->d1);
+        windows(c, job->h.at, job->w.at, y0, y1 - y0);
+        c->bias = (VEC){0};
+    }
+}
+
 /* Rows of out [y0, y1), channels of out from first on, as many as a vector has or are left. */
 static void NAME(last_rows)(const struct cvp_dw_job *job, CHANNELS *c, const STORED *image, TAPS *k,
                             int64_t first, int64_t y0, int64_t y1)
@@ -278,8 +296,7 @@ static void NAME(last_rows)(const struct cvp_dw_job *job, CHANNELS *c, const STO
                 c->offset[l] = job->backward ? (first + l) * job->multiplier + m
                                              : (first + l) / job->multiplier;
         if (windows && k->d0 < k->d1) {
-            c->in += k->d_at * c->in_d;
-            windows(c, job->h.at, job->w.at, y0, y1 - y0);
+            NAME(all_depths)(job, c, k, windows, y0, y1);
         } else if (mode == WHOLE) {
             NAME(any_rows)(WHOLE, job, c, k, y0, y1);
         } else if (mode == SOME) {
