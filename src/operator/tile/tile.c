@@ -101,15 +101,16 @@ void cvp_tile_run(const struct cvp_tile_kernels *k, const struct cvp_tile_args *
                                              : k->tiles;
     cvp_tile *tile = tiles[(rows - 1) * k->vectors + vectors - 1];
     if ((columns == whole || k->masks) && (!t->stored || t->stored->size == k->size)) {
-        if (!t->streams && t->num_runs == 1 && t->runs->n <= SHORT_DEPTH)
+        const int streams = t->streams && is_streamed(k, t, columns);
+        if (!streams && t->num_runs == 1 && t->runs->n <= SHORT_DEPTH)
             fetch_far_rows(k, t, rows, columns);
-        if (!t->streams && columns == whole) {
+        if (columns == whole && streams == t->streams) {
             tile(t);
             return;
         }
         struct cvp_tile_args here = *t;
         here.last = columns % k->lanes;
-        here.streams = t->streams && is_streamed(k, t, columns);
+        here.streams = streams;
         tile(&here);
         return;
     }
