@@ -1,5 +1,5 @@
 /* The row `grouped`: convolutions whose groups have few channels, so that a vector of outputs spans
- * several groups, or just one.
+ * several groups.
  *
  * Lanes are output channels side by side, of all groups. What a row of pixels reads is spread once
  * into the first-level cache: for each input channel j of a group and each pixel a vector of which

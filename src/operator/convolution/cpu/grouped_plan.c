@@ -25,8 +25,9 @@ const struct cvp_grouped_kernels *cvp_grouped_kernels(const convop_conv_problem 
 #define RING_BYTES      (28 << 10)
 #define MOST_RING_BYTES (1 << 20)
 
-/* Channels of a group that is taken: more fill the tiles of other rows. */
-#define MOST_CHANNELS 32
+/* Channels of a group that is taken, in and out: more fill the tiles of other rows. */
+#define MOST_IN  32
+#define MOST_OUT 8
 
 /* Input channels at a time: as many as the sums of a window by weights are kept of. */
 #define BLOCK 8
@@ -81,10 +82,11 @@ static int takes(const struct grouped *k, char why[CONVOP_WHY_SIZE])
 {
     const convop_conv_problem *p = k->p;
     if (p->g == 1) return cvp_conv_refuse(why, "there is one group");
-    if (k->ends.in.c > MOST_CHANNELS || k->ends.out.c > k->kernels->lanes)
+    const int64_t out = cvp_min_i64(MOST_OUT, k->kernels->lanes);
+    if (k->ends.in.c > MOST_IN || k->ends.out.c > out)
         return cvp_conv_refuse(
-            why, "a group has %lld channels in, %lld out, it takes %d and %d at most",
-            (long long)k->ends.in.c, (long long)k->ends.out.c, MOST_CHANNELS, k->kernels->lanes);
+            why, "a group has %lld channels in, %lld out, it takes %d and %lld at most",
+            (long long)k->ends.in.c, (long long)k->ends.out.c, MOST_IN, (long long)out);
     if (k->h.phases > GROUPED_PHASES || k->w.phases > GROUPED_PHASES)
         return cvp_conv_refuse(why, "the stride is %lldx%lld, by data it takes %d at most",
                                (long long)p->sh, (long long)p->sw, GROUPED_PHASES);
