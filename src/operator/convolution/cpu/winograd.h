@@ -82,8 +82,13 @@ struct winograd {
     int64_t row_blocks, w_blocks, blocks;
     /* Few blocks for many threads: these share each of the three steps of all blocks. */
     int is_shared;
+    /* Few tiles for many weights that a call has to transform: when the inputs of all blocks are
+     * there, each panel's weights are transformed and multiplied at once, while a cache has them.
+     * Only one panel's weights and sums are kept. */
+    int is_by_panel;
     size_t weight_bytes, bias_bytes;
     size_t line_bytes, in_bytes, out_bytes; /* scratch: rows of pixels; a block's inputs, sums */
+    size_t panel_bytes;                     /* a panel's weights */
     size_t shared_bytes, lane_bytes;
     int lanes; /* 0: the problem is not taken */
 };
@@ -96,17 +101,28 @@ struct winograd cvp_conv_winograd_plan(const convop_conv_problem *p, char why[CO
 void cvp_conv_winograd_transform_weights(const struct winograd *w, const float *weights,
                                          float *panels, const convop_context *context);
 
+/* Those of panel j of a group alone, of all points. */
+void cvp_conv_winograd_transform_panel(const struct winograd *w, const float *weights, int64_t g,
+                                       int64_t j, float *panel);
+
+/* The group of a block. */
+static inline int64_t cvp_conv_winograd_group(const struct winograd *w, int64_t block)
+{
+    return block / (w->row_blocks * w->w_blocks);
+}
+
 /* The three steps of a block; `lines` is scratch.
  *
  * Transformed inputs: for each point and tile, its input channels; vectors [v0, v1) of them. */
 void cvp_conv_winograd_transform_in(const struct winograd *w, int64_t block, int64_t v0, int64_t v1,
                                     const float *in, float *lines, float *to);
 
-/* Sums: for each point and tile, its output channels; points [q0, q1). */
+/* Sums: for each point and tile, the output channels of so many panels; points [q0, q1). */
 void cvp_conv_winograd_multiply(const struct winograd *w, int64_t block, int64_t q0, int64_t q1,
-                                const float *in, const float *panels, float *sums);
+                                int64_t num_panels, int64_t columns, const float *in,
+                                const float *panels, float *sums);
 
-/* Outputs, of vectors [v0, v1) of channels. */
+/* Outputs, of vectors [v0, v1) of channels; the sums are those from v0 on. */
 void cvp_conv_winograd_transform_out(const struct winograd *w, int64_t block, int64_t v0,
                                      int64_t v1, const float *sums, const float *bias, float *lines,
                                      float *out);

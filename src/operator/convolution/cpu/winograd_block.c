@@ -200,8 +200,9 @@ void cvp_conv_winograd_transform_out(const struct winograd *w, int64_t number, i
     for (int64_t v = v0; v < v1; v++)
         for (int64_t row = b.first; row < b.end; row++) {
             const struct place p = place_of(w, &w->ends.out.at, row);
-            put(w, &b, &p, v * lanes, sums + (row - b.first) * b.tiles * w->out_tile + v * lanes,
-                bias, lines, out);
+            put(w, &b, &p, v * lanes,
+                sums + (row - b.first) * b.tiles * w->out_tile + (v - v0) * lanes, bias, lines,
+                out);
         }
     cvp_stage_leave(outer);
 }
@@ -210,17 +211,16 @@ void cvp_conv_winograd_transform_out(const struct winograd *w, int64_t number, i
  */
 
 void cvp_conv_winograd_multiply(const struct winograd *w, int64_t number, int64_t q0, int64_t q1,
-                                const float *in, const float *panels, float *sums)
+                                int64_t num_panels, int64_t columns, const float *in,
+                                const float *panels, float *sums)
 {
     int outer = cvp_stage_enter(CONVOP_STAGE_PRODUCT);
     const struct block b = block_of(w, number);
-    const int64_t lanes = w->kernels->lanes, panel = w->ends.in.c * w->columns;
     for (int64_t q = q0; q < q1; q++)
-        for (int64_t j = 0; j < w->panels; j++) {
-            const int64_t vectors = w->out_vectors - j * (w->columns / lanes);
+        for (int64_t j = 0; j < num_panels; j++) {
             const struct cvp_tile_run run = {
-                in + q * w->in_point,
-                panels + (b.g * WINOGRAD_POINTS + q) * w->weight_point + j * panel, w->ends.in.c};
+                in + q * w->in_point, panels + q * w->weight_point + j * w->ends.in.c * w->columns,
+                w->ends.in.c};
             const struct cvp_tile_args t = {.runs = &run,
                                             .num_runs = 1,
                                             .a_row = w->in_tile,
@@ -229,7 +229,7 @@ void cvp_conv_winograd_multiply(const struct winograd *w, int64_t number, int64_
                                             .c = sums + q * w->out_point + j * w->columns,
                                             .c_row = w->out_tile};
             cvp_tile_run_rows(w->tile, &t, (b.end - b.first) * b.tiles,
-                              (int)cvp_min_i64(w->columns, vectors * lanes));
+                              (int)cvp_min_i64(w->columns, columns - j * w->columns));
         }
     cvp_stage_leave(outer);
 }

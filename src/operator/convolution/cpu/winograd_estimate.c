@@ -18,12 +18,12 @@ static const conv_prices prices[2][2] = {
             {
                 {1.5e+03, 0.289, 124, 90.4, 0, 0, 0, 0.03},
                 {1.5e+03, 0.174, 133, 12.8, 0, 0.016, 0.129, 0.03},
-                {1.5e+03, 0.261, 130, 0, 0, 0.0107, 0.0664, 0.04},
+                {1.5e+03, 0.261, 85, 0, 0, 0.0107, 0.0664, 0.04},
             },
             {
                 {1.5e+03, 0.297, 120, 56, 14.7, 0, 0, 0.08},
                 {1.5e+03, 0.178, 137, 47.2, 0, 0.0153, 0.0593, 0.08},
-                {1.5e+03, 0.263, 192, 0, 0, 0.00948, 0.0407, 0.08},
+                {1.5e+03, 0.263, 100, 0, 0, 0.00948, 0.0407, 0.08},
             },
         },
     [CONVOP_BWD_D] =
@@ -31,12 +31,12 @@ static const conv_prices prices[2][2] = {
             {
                 {1.5e+03, 0.297, 114, 0, 53.8, 0.0128, 0},
                 {1.5e+03, 0.188, 127, 0, 30.2, 0.0207, 0.0814},
-                {1.5e+03, 0.227, 81, 0, 0, 0.0663, 0.109},
+                {1.5e+03, 0.227, 100, 0, 0, 0.0663, 0.109},
             },
             {
                 {1.5e+03, 0.31, 108, 0, 45.6, 0.00293, 0},
                 {1.5e+03, 0.185, 116, 0, 35.4, 0.0224, 0.0568},
-                {1.5e+03, 0.245, 73.7, 0, 0, 0.0559, 0.0623},
+                {1.5e+03, 0.245, 80, 0, 0, 0.0559, 0.0623},
             },
         },
 };
@@ -46,15 +46,17 @@ double cvp_conv_winograd_estimate(const convop_conv_problem *p)
     const struct winograd *w = p->cut;
     const double g = (double)p->g, in_c = (double)w->ends.in.c;
     const double tiles = g * (double)w->all_rows * (double)(w->tiles_w * w->dw);
-    const double weights = (double)w->weight_bytes / g, cached = (double)cvp_cpu_l2() / 2;
-    /* Backward they are never transformed before. */
-    const double streams = (double)w->blocks + (p->direction != CONVOP_FWD);
+    const double panels = (double)w->panels, cached = (double)cvp_cpu_l2() / 2;
+    /* Those that the cache has to hold at a time, and how often they go beyond it if it does not.
+     * Backward they are never transformed before. */
+    const double weights = w->is_by_panel ? (double)w->panel_bytes : (double)w->weight_bytes / g;
+    const double streams =
+        w->is_by_panel ? panels / 2 : (double)w->blocks + (p->direction != CONVOP_FWD);
     const double work[CONV_KINDS] = {
         [CALL] = 1,
         [PRODUCTS] = tiles * WINOGRAD_POINTS * in_c * (double)w->out_vectors,
-        [WEIGHTS] = p->constant_weights
-                        ? 0
-                        : g * in_c * (double)(w->panels * w->columns) / w->kernels->lanes,
+        [WEIGHTS] =
+            p->constant_weights ? 0 : g * in_c * panels * (double)w->columns / w->kernels->lanes,
         [IN] = tiles * (double)w->in_vectors,
         [OUT] = tiles * (double)w->out_vectors,
         [STREAMED] = weights > cached ? weights * streams : 0,

@@ -33,6 +33,10 @@ const struct cvp_winograd_kernels *cvp_winograd_kernels(enum cvp_isa isa)
 #define MOST_BLOCK     ((int64_t)256 << 10)
 #define STREAMED_TILES 112
 
+/* Tiles of a group, at most, whose inputs are read again for each panel of weights: that costs less
+ * than to write all transformed weights to memory and to read them from there. */
+#define PANEL_TILES 64
+
 #define MOST_WIDTH 64 /* tiles: rows of their pixels stay near the first-level cache */
 
 /* Elements, a multiple of a vector, of which there are an odd number: multiples of them spread over
@@ -101,7 +105,9 @@ static int measure(struct winograd *w)
         !cvp_mul_i64(w->p->g * w->panels, w->columns * unit, &weights) ||
         !cvp_mul_i64(weights, w->ends.in.c + 1, &weights))
         return 0;
-    w->weight_point = odd(w->panels * w->columns * w->ends.in.c, w->kernels->lanes);
+    const int64_t panels = w->is_by_panel ? 1 : w->panels;
+    w->out_tile = odd(w->is_by_panel ? w->columns : w->ends.out.c, w->kernels->lanes);
+    w->weight_point = odd(panels * w->columns * w->ends.in.c, w->kernels->lanes);
     w->in_point = odd(tiles * w->in_tile, w->kernels->lanes);
     w->out_point = odd(tiles * w->out_tile, w->kernels->lanes);
     w->in_bytes = cvp_round_up((size_t)(w->in_point * unit), CVP_BUFFER_ALIGN);
@@ -110,7 +116,12 @@ static int measure(struct winograd *w)
     /* Rows of columns transformed, and in NC* those of pixels turned, of all phases. */
     const size_t lines = w->p->channels_last ? 1 : 1 + (size_t)w->dw;
     w->line_bytes = cvp_round_up(WINOGRAD_IN * lines * row * sizeof(float), CVP_BUFFER_ALIGN);
-    w->weight_bytes = cvp_round_up((size_t)(w->p->g * w->weight_point * unit), CVP_BUFFER_ALIGN);
+    w->weight_bytes = w->panel_bytes = 0;
+    if (w->is_by_panel)
+        w->panel_bytes = cvp_round_up((size_t)(w->weight_point * unit), CVP_BUFFER_ALIGN);
+    else
+        w->weight_bytes =
+            cvp_round_up((size_t)(w->p->g * w->weight_point * unit), CVP_BUFFER_ALIGN);
     w->bias_bytes =
         w->p->bias ? cvp_round_up((size_t)w->p->oc * sizeof(float), CVP_BUFFER_ALIGN) : 0;
     return 1;
@@ -121,15 +132,26 @@ static int share(struct winograd *w, size_t limit)
 {
     const size_t shared = w->weight_bytes + w->bias_bytes;
     if (shared > limit) return 0;
-    const size_t block = w->in_bytes + w->out_bytes;
-    w->lane_bytes = w->line_bytes + (w->is_shared ? 0 : block);
-    w->shared_bytes = w->is_shared ? (size_t)w->blocks * block : 0;
+    const size_t in = w->in_bytes, block = in + w->out_bytes;
+    w->lane_bytes = w->line_bytes + (w->is_by_panel ? w->panel_bytes + w->out_bytes
+                                     : w->is_shared ? 0
+                                                    : block);
+    w->shared_bytes = (size_t)w->blocks * (w->is_by_panel ? in : w->is_shared ? block : 0);
     if (w->shared_bytes > limit - shared) return 0;
     const int64_t parts = cvp_max_i64(w->in_vectors, cvp_max_i64(w->out_vectors, WINOGRAD_POINTS));
-    const int64_t items = w->blocks * (w->is_shared ? parts : 1);
+    const int64_t items =
+        w->is_by_panel ? w->p->g * w->panels : w->blocks * (w->is_shared ? parts : 1);
     w->lanes = (int)cvp_min_i64(cvp_min_i64(w->p->threads, items),
                                 (int64_t)((limit - shared - w->shared_bytes) / w->lane_bytes));
     return w->lanes > 0;
+}
+
+static int suits_panels(const struct winograd *w)
+{
+    const int64_t unit = WINOGRAD_POINTS * (int64_t)sizeof(float);
+    const int64_t tiles = w->rows * w->row_blocks * w->width * w->w_blocks * w->dw;
+    return !w->p->constant_weights && tiles <= PANEL_TILES &&
+           w->ends.in.c > cvp_cpu_l2() / 2 / unit / w->ends.out.c;
 }
 
 struct winograd cvp_conv_winograd_plan(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
@@ -154,9 +176,11 @@ struct winograd cvp_conv_winograd_plan(const convop_conv_problem *p, char why[CO
     w.panels = cvp_ceil_div(w.ends.out.c, w.columns);
     w.all_rows = p->mb * p->id * w.dh * w.tiles_h;
     cut(&w);
-    if (measure(&w)) {
+    w.is_by_panel = suits_panels(&w);
+    if (!w.is_by_panel || !measure(&w) || !share(&w, p->workspace_limit)) {
+        w.is_by_panel = 0;
         w.is_shared = p->threads > 1 && w.blocks < 4 * (int64_t)p->threads;
-        if (!share(&w, p->workspace_limit) && w.is_shared) {
+        if (measure(&w) && !share(&w, p->workspace_limit) && w.is_shared) {
             w.is_shared = 0;
             (void)share(&w, p->workspace_limit);
         }

@@ -7,8 +7,7 @@
 
 #define TAPS 9
 
-/* Input channels that are turned at a time: whole lines of weights, and their taps stay in the
- * first-level cache. */
+/* Input channels that are turned at a time, at most: their taps stay in the first-level cache. */
 #define CHANNELS 16
 
 /* Elements of a panel's row, of any instruction set. */
@@ -19,6 +18,13 @@ struct filters {
     const float *weights;
     float *panels;
 };
+
+/* Forward their taps make whole squares of any vector; backward there is nothing to turn, or no
+ * more than a filter. */
+static int64_t channels(const struct winograd *w)
+{
+    return w->p->direction == CONVOP_FWD ? CHANNELS : CHANNELS / 2;
+}
 
 /* Taps of up to CHANNELS input channels for a panel's output channels: element (tap, i, o) at
  * tap * *tap_at + i * *channel_at + o. */
@@ -46,27 +52,45 @@ static void gather(const struct filters *k, int64_t g, int64_t out, int64_t in, 
             pack(taps + t * *tap_at, (int)columns, valid, n, from + t * tap, out_at, in_at);
 }
 
+/* Up to CHANNELS input channels from `in` on, for panel j of a group: those of point q go to to + q
+ * * weight_point. */
+static void transform_part(const struct filters *k, int64_t g, int64_t j, int64_t in, float *to)
+{
+    const struct winograd *w = k->w;
+    _Alignas(64) float taps[TAPS * CHANNELS * MOST_COLUMNS + CVP_GEMM_PACK_SLACK / sizeof(float)];
+    const int64_t n = cvp_min_i64(channels(w), w->ends.in.c - in);
+    int64_t tap_at, channel_at;
+    gather(k, g, j * w->columns, in, n, taps, &tap_at, &channel_at);
+    /* Backward the window is rotated: its last tap comes first. */
+    const int64_t first = w->p->direction == CONVOP_FWD ? 0 : (TAPS - 1) * tap_at;
+    for (int64_t i = 0; i < n; i++)
+        w->kernels->filters(to + i * w->columns, w->weight_point, taps + first + i * channel_at,
+                            first ? -tap_at : tap_at, (int)w->columns);
+}
+
 static void transform(void *arg, int lane, int64_t begin, int64_t end)
 {
     (void)lane;
     const struct filters *k = arg;
     const struct winograd *w = k->w;
-    _Alignas(64) float taps[TAPS * CHANNELS * MOST_COLUMNS + CVP_GEMM_PACK_SLACK / sizeof(float)];
-    const int64_t parts = cvp_ceil_div(w->ends.in.c, CHANNELS), point = w->weight_point;
+    const int64_t step = channels(w), parts = cvp_ceil_div(w->ends.in.c, step);
     for (int64_t item = begin; item < end; item++) {
-        const int64_t panel = item / parts, in = item % parts * CHANNELS;
-        const int64_t n = cvp_min_i64(CHANNELS, w->ends.in.c - in);
-        int64_t tap_at, channel_at;
-        gather(k, panel / w->panels, panel % w->panels * w->columns, in, n, taps, &tap_at,
-               &channel_at);
-        float *to = k->panels + panel / w->panels * WINOGRAD_POINTS * point +
-                    panel % w->panels * w->ends.in.c * w->columns + in * w->columns;
-        /* Backward the window is rotated: its last tap comes first. */
-        const int64_t first = w->p->direction == CONVOP_FWD ? 0 : (TAPS - 1) * tap_at;
-        for (int64_t i = 0; i < n; i++)
-            w->kernels->filters(to + i * w->columns, point, taps + first + i * channel_at,
-                                first ? -tap_at : tap_at, (int)w->columns);
+        const int64_t g = item / parts / w->panels, j = item / parts % w->panels;
+        const int64_t in = item % parts * step;
+        transform_part(k, g, j, in,
+                       k->panels + g * WINOGRAD_POINTS * w->weight_point +
+                           (j * w->ends.in.c + in) * w->columns);
     }
+}
+
+void cvp_conv_winograd_transform_panel(const struct winograd *w, const float *weights, int64_t g,
+                                       int64_t j, float *panel)
+{
+    const struct filters k = {w, weights, panel};
+    int outer = cvp_stage_enter(CONVOP_STAGE_PACKING);
+    for (int64_t in = 0; in < w->ends.in.c; in += channels(w))
+        transform_part(&k, g, j, in, panel + in * w->columns);
+    cvp_stage_leave(outer);
 }
 
 void cvp_conv_winograd_transform_weights(const struct winograd *w, const float *weights,
@@ -74,7 +98,7 @@ void cvp_conv_winograd_transform_weights(const struct winograd *w, const float *
 {
     struct filters k = {w, weights, panels};
     int outer = cvp_stage_enter(CONVOP_STAGE_PACKING);
-    cvp_parallel(context, w->p->g * w->panels * cvp_ceil_div(w->ends.in.c, CHANNELS), transform,
+    cvp_parallel(context, w->p->g * w->panels * cvp_ceil_div(w->ends.in.c, channels(w)), transform,
                  &k);
     cvp_stage_leave(outer);
 }
