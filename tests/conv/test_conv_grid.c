@@ -143,6 +143,29 @@ static void dilated(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* So many weights for few of Winograd's tiles that a call transforms them panel by panel; the last
+ * panel is not whole, nor are the tiles of the second and third. */
+static void many_weights(void **state)
+{
+    (void)state;
+    int bad = 0;
+    for (int n = 0; n < 3; n++) {
+        const struct conv_size s = {.axes = 2,
+                                    .channels_last = n & 1,
+                                    .type = BOX_F32,
+                                    .mb = 1 + n / 2,
+                                    .ic = n == 2 ? 276 : 150,
+                                    .oc = n == 2 ? 282 : 135,
+                                    .g = n == 2 ? 2 : 1,
+                                    .i = 12 + n / 2,
+                                    .k = 3,
+                                    .p = 1};
+        assert_true(takes(&s, "winograd"));
+        bad += !all_is_right(&s);
+    }
+    assert_int_equal(bad, 0);
+}
+
 /* Depthwise windows of which every d-th pixel makes one without dilation, evenly and not. */
 static void dilated_depthwise(void **state)
 {
@@ -269,6 +292,7 @@ int main(void)
         cmocka_unit_test(strides_beyond_the_kernel),
         cmocka_unit_test(images_no_larger_than_the_stride),
         cmocka_unit_test(dilated),
+        cmocka_unit_test(many_weights),
         cmocka_unit_test(dilated_depthwise),
         cmocka_unit_test(dilated_beyond_the_image),
         cmocka_unit_test(deep),
