@@ -344,10 +344,9 @@ static void estimates_tell_built_in_rows_apart(void **state)
         size_t n = 16;
         expect_ok(convop_conv_explain(&p, CONVOP_BWD_D, &s, &w, &d, NULL, rows, &n));
         for (size_t i = 0; i < n; i++) {
-            /* Those with a bound of their own take only some problems, and `grouped` no single
-             * group.
-             */
-            const int is_choosy = strcmp(rows[i].name, "grouped") == 0 ? !wide : 0;
+            /* Those with a bound of their own take only some problems, and `grouped` neither a
+             * single group nor single channels. */
+            const int is_choosy = strcmp(rows[i].name, "grouped") == 0;
             assert_true(rows[i].applicable || rows[i].error_bound > 0 || is_choosy);
             assert_true(!rows[i].applicable || rows[i].estimated_ms > 0);
             if (strcmp(rows[i].name, "depthwise") == 0) assert_int_equal(rows[i].chosen, wide);

@@ -82,6 +82,8 @@ static int takes(const struct grouped *k, char why[CONVOP_WHY_SIZE])
 {
     const convop_conv_problem *p = k->p;
     if (p->g == 1) return cvp_conv_refuse(why, "there is one group");
+    if (p->g == p->ic && p->g == p->oc && !p->depthwise_conv_off)
+        return cvp_conv_refuse(why, "each group has one channel in and out");
     const int64_t out = cvp_min_i64(MOST_OUT, k->kernels->lanes);
     if (k->ends.in.c > MOST_IN || k->ends.out.c > out)
         return cvp_conv_refuse(
