@@ -33,7 +33,7 @@ double cvp_conv_measure_now(void)
     return now ? now() : cvp_now_ms();
 }
 
-#define PAGE 4096
+#define PAGE 4096 /* bytes; no machine's pages are smaller */
 
 /* Pages that nobody has used yet are made by the first write, which takes longer than many a
  * layer. */

@@ -160,14 +160,6 @@ static void run_tasks(void *arg, int lane, int64_t begin, int64_t end)
 
 /* ---- the row ------------------------------------------------------------------------------- */
 
-static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
-{
-    struct grouped *k = cut;
-    if (!cvp_conv_is_plain(p, why)) return 0;
-    *k = cvp_conv_grouped_plan(p, why);
-    return k->lanes > 0;
-}
-
 static size_t workspace(const convop_conv_problem *p)
 {
     const struct grouped *k = p->cut;
@@ -227,7 +219,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
         .direction = dir,                                                                          \
         .version = 1,                                                                              \
         .level = CONVOP_LEVEL_BUILTIN,                                                             \
-        .cut = cut,                                                                                \
+        .cut = cvp_conv_grouped_cut,                                                               \
         .cut_size = CONV_CUT_SIZE(struct grouped),                                                 \
         .workspace = workspace,                                                                    \
         .packed_bytes = packed_bytes,                                                              \

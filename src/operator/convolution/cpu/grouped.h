@@ -119,8 +119,8 @@ struct grouped {
     int lanes; /* 0: the problem is not taken */
 };
 
-/* A pure function of the problem. No lanes: it does not take it, and `why` says why. */
-struct grouped cvp_conv_grouped_plan(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE]);
+/* The rows' `cut`, a struct grouped; see convop_conv_impl. */
+int cvp_conv_grouped_cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE]);
 
 /* The depths of a phase. */
 struct stencil_axis cvp_conv_grouped_depths(const struct grouped *k, int64_t phase);

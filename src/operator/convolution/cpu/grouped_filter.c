@@ -1,7 +1,7 @@
 /* The row `grouped`, backward by weights; see grouped.h. Blocks of rows are shared among parts,
  * each of which has sums of its own; a second loop adds these in their order. A block is one chain
- * of sums, so that these stay exact however many images there are. The cut follows from the
- * problem: the bits depend on no thread. */
+ * of sums, which gets no longer with the number of images. The cut follows from the problem: the
+ * bits depend on no thread. */
 #include <string.h>
 
 #include "src/common/size.h"
@@ -147,14 +147,6 @@ static void add_parts(void *arg, int lane, int64_t begin, int64_t end)
     cvp_conv_grouped_unpack(k, job->sums, job->out, begin, end);
 }
 
-static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
-{
-    struct grouped *k = cut;
-    if (!cvp_conv_is_plain(p, why)) return 0;
-    *k = cvp_conv_grouped_plan(p, why);
-    return k->lanes > 0;
-}
-
 static size_t workspace(const convop_conv_problem *p)
 {
     const struct grouped *k = p->cut;
@@ -183,7 +175,7 @@ const convop_conv_impl cvp_conv_grouped_bwd_w = {
     .direction = CONVOP_BWD_W,
     .version = 1,
     .level = CONVOP_LEVEL_BUILTIN,
-    .cut = cut,
+    .cut = cvp_conv_grouped_cut,
     .cut_size = CONV_CUT_SIZE(struct grouped),
     .workspace = workspace,
     .run = run,

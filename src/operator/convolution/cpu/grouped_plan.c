@@ -96,7 +96,7 @@ static int takes(const struct grouped *k, char why[CONVOP_WHY_SIZE])
 }
 
 /* Strips and blocks of rows. */
-static void cut(struct grouped *k)
+static void cut_rows(struct grouped *k)
 {
     const convop_conv_problem *p = k->p;
     const int64_t vector = k->kernels->lanes * k->size;
@@ -147,18 +147,19 @@ static int measure(struct grouped *k)
     k->weight_bytes = cvp_round_up((size_t)weights, CVP_BUFFER_ALIGN);
     k->bias_bytes = p->bias ? cvp_round_up((size_t)(p->oc * k->size), CVP_BUFFER_ALIGN) : 0;
     k->ring_bytes = cvp_round_up((size_t)(ring * vector), CVP_BUFFER_ALIGN);
-    k->turned_bytes = p->channels_last ? 0 : (size_t)(turned * k->pixels);
-    k->out_bytes = (size_t)(k->width * k->w.phases * vector);
-    k->run_bytes = cvp_round_up((size_t)runs, CVP_BUFFER_ALIGN);
-    if (filter) k->run_bytes = (size_t)(k->taps * k->ends.in.c * vector); /* the sums of a block */
-    k->turned_bytes = cvp_round_up(k->turned_bytes, CVP_BUFFER_ALIGN);
-    k->out_bytes = cvp_round_up(k->out_bytes + (size_t)vector, CVP_BUFFER_ALIGN);
-    k->run_bytes = cvp_round_up(k->run_bytes, CVP_BUFFER_ALIGN);
+    if (!p->channels_last)
+        k->turned_bytes = cvp_round_up((size_t)(turned * k->pixels), CVP_BUFFER_ALIGN);
+    /* A vector more: the bias. */
+    k->out_bytes = cvp_round_up((size_t)((k->width * k->w.phases + 1) * vector), CVP_BUFFER_ALIGN);
+    /* By weights, the sums of a block. */
+    k->run_bytes =
+        cvp_round_up((size_t)(filter ? k->taps * k->ends.in.c * vector : runs), CVP_BUFFER_ALIGN);
     k->lane_bytes = k->ring_bytes + k->turned_bytes + k->out_bytes + k->run_bytes;
     return 1;
 }
 
-struct grouped cvp_conv_grouped_plan(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
+/* No lanes: the problem is not taken, and `why` says why. */
+static struct grouped plan(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE])
 {
     convop_conv_problem walk = *p;
     if (p->direction == CONVOP_BWD_W) walk.direction = CONVOP_FWD;
@@ -185,7 +186,7 @@ struct grouped cvp_conv_grouped_plan(const convop_conv_problem *p, char why[CONV
         (void)cvp_conv_refuse(why, "a window or a stride reaches too far");
         return k;
     }
-    cut(&k);
+    cut_rows(&k);
     if (!measure(&k)) {
         (void)cvp_conv_refuse(why, "the rows that a window reads exceed %d bytes, spread",
                               MOST_RING_BYTES);
@@ -197,4 +198,12 @@ struct grouped cvp_conv_grouped_plan(const convop_conv_problem *p, char why[CONV
                                    (int64_t)((p->workspace_limit - shared) / k.lane_bytes));
     (void)cvp_conv_has_lanes(p, k.lanes, why);
     return k;
+}
+
+int cvp_conv_grouped_cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
+{
+    struct grouped *k = cut;
+    if (!cvp_conv_is_plain(p, why)) return 0;
+    *k = plan(p, why);
+    return k->lanes > 0;
 }

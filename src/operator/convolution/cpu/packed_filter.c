@@ -56,7 +56,7 @@ static void pack_tiles(void *arg, int lane, int64_t begin, int64_t end)
 struct own {
     char *panels, *lines;
     struct packed_filter_ahead ahead;
-    struct cvp_tile_run runs[CVP_PACKED_PIXELS];
+    struct cvp_tile_run runs[CVP_PART_PIXELS];
 };
 
 /* Asks for a tile of sums. */

@@ -2,13 +2,10 @@
 #ifndef CVP_CONV_PACKED_FILTER_H
 #define CVP_CONV_PACKED_FILTER_H
 
+#include "src/operator/convolution/cpu/pixel_chunks.h"
 #include "src/operator/convolution/impl.h"
 #include "src/operator/gemm/gemm_kernels.h"
 #include "src/operator/tile/tile.h"
-
-/* Pixels that are summed in registers, at most: so deep a panel of src stays in the first-level
- * cache, beside one of diff_dst. */
-#define CVP_PACKED_PIXELS 320
 
 struct packed_filter {
     const convop_conv_problem *p;
@@ -58,10 +55,10 @@ void cvp_conv_packed_filter_src(const struct packed_filter *f, const char *src, 
 
 /* Lines that tiles fetch while they multiply: of diff_dst, then of src. */
 struct packed_filter_ahead {
-    int64_t table[CVP_PACKED_PIXELS]; /* of a tile, in bytes from the first */
-    int64_t step, apart;              /* bytes from one tile's to the next; NC*: between planes */
-    const char *at[2];                /* where the next tile's begin */
-    int64_t left[2];                  /* bytes until all are fetched */
+    int64_t table[CVP_PART_PIXELS]; /* of a tile, in bytes from the first */
+    int64_t step, apart;            /* bytes from one tile's to the next; NC*: between planes */
+    const char *at[2];              /* where the next tile's begin */
+    int64_t left[2];                /* bytes until all are fetched */
 };
 
 /* Lists a tile's lines; as yet there are none. */

@@ -16,7 +16,7 @@ void cvp_conv_packed_filter_list(const struct packed_filter *f, struct packed_fi
         a->apart = f->rows * f->width * f->size;
     }
     a->step = rows * a->apart;
-    for (int64_t i = 0; i < CVP_PACKED_PIXELS; i++)
+    for (int64_t i = 0; i < CVP_PART_PIXELS; i++)
         a->table[i] = i < rows * lines ? i / lines * a->apart + i % lines * LINE : 0;
     a->left[0] = a->left[1] = 0;
 }
@@ -38,7 +38,7 @@ void cvp_conv_packed_filter_ahead(struct packed_filter_ahead *a, const struct pa
 
 const char *cvp_conv_packed_filter_lines(struct packed_filter_ahead *a, const int64_t **table)
 {
-    static const int64_t none[CVP_PACKED_PIXELS];
+    static const int64_t none[CVP_PART_PIXELS];
     const int i = a->left[0] <= 0;
     *table = a->left[i] > 0 ? a->table : none;
     if (a->left[i] <= 0) return (const char *)none;

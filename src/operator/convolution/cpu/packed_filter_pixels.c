@@ -30,17 +30,13 @@ static void pack_dst_first(const struct packed_filter *f, const char *diff_dst, 
     }
 }
 
-/* Pixels at a time, whose channels stay in the first-level cache from one tile to the next; NC*:
- * so many; N*C: of so many bytes, or so many. */
-#define BLOCK       64
-#define BLOCK_BYTES ((int64_t)16 << 10)
-#define LEAST_BLOCK 16
+/* NC*: pixels at a time, whose channels stay in the first-level cache from one tile to the next. */
+#define BLOCK 64
 
 void cvp_conv_packed_filter_dst(const struct packed_filter *f, const char *diff_dst, int64_t m0,
                                 int64_t m1, int64_t i0, int64_t i1, char *tiles)
 {
-    int64_t block = BLOCK;
-    if (f->p->channels_last) block = cvp_max_i64(LEAST_BLOCK, BLOCK_BYTES / f->size / f->p->oc);
+    const int64_t block = f->p->channels_last ? cvp_conv_pixel_block(f->p->oc * f->size) : BLOCK;
     for (int64_t m = m0; m < m1; m += block)
         for (int64_t i = i0; i < i1; i++) {
             const int64_t o = i % f->tiles * f->height, first = i / f->tiles * f->ocg + o;

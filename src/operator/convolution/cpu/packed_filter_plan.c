@@ -20,21 +20,18 @@ static int lies_well(const struct packed_filter *f)
 #define APART       16
 #define APART_BYTES ((size_t)2 << 20)
 
-/* Pixels of a chunk, at least; chunks, at most; bytes of their sums, which are added to those of
- * the first, at most: of one, which a cache holds, and of all. */
-#define CHUNK_PIXELS    ((int64_t)4 * CVP_PACKED_PIXELS)
-#define MAX_CHUNKS      16
-#define CHUNK_BYTES     ((int64_t)512 << 10)
-#define ALL_CHUNK_BYTES ((int64_t)2 << 20)
+/* Bytes of a chunk's sums, at most, where there are several: a cache holds them while each part of
+ * the pixels is added. */
+#define SUM_BYTES ((int64_t)512 << 10)
 
-/* How many chunks, by the problem alone: they decide the order of sums. */
-static int64_t count_chunks(const struct packed_filter *f)
+static void cut_pixels(struct packed_filter *f)
 {
     int64_t bytes;
-    if (!cvp_mul_i64(f->p->oc * f->size, f->filter, &bytes) || bytes > CHUNK_BYTES) return 1;
-    const int64_t room = cvp_min_i64(ALL_CHUNK_BYTES, (int64_t)(f->p->workspace_limit / 4));
-    const int64_t most = cvp_min_i64(MAX_CHUNKS, room / bytes);
-    return cvp_max_i64(1, cvp_min_i64(f->pixels / CHUNK_PIXELS, most));
+    if (!cvp_mul_i64(f->p->oc * f->size, f->filter, &bytes) || bytes > SUM_BYTES) bytes = INT64_MAX;
+    const struct pixel_chunks c = cvp_conv_pixel_chunks(f->p, f->pixels, bytes);
+    f->chunk = c.chunk;
+    f->chunks = c.chunks;
+    f->part = c.part;
 }
 
 /* Bytes of all lanes' panels and tiles, at most, where lanes have chunks of their own. */
@@ -43,16 +40,12 @@ static int64_t count_chunks(const struct packed_filter *f)
 /* Tiles that are packed side by side, where lanes share the packing. */
 #define ABREAST 8
 
-/* Equal parts, by the problem alone: they decide the order of sums. A quarter of the second-level
- * cache is for as many of them of diff_dst, one for panels of src: several of them, so that where
- * pixels are few, sums are written in long pieces. */
+/* A quarter of the second-level cache is for as many parts of diff_dst as it holds, one for panels
+ * of src: several of them, so that where pixels are few, sums are written in long pieces. */
 static void cut(struct packed_filter *f)
 {
     const int64_t near = cvp_cpu_l2() / 4 / f->size, g = f->p->g;
-    f->chunk = cvp_ceil_div(f->pixels, count_chunks(f));
-    f->part = cvp_ceil_div(f->chunk, cvp_ceil_div(f->chunk, CVP_PACKED_PIXELS));
-    f->chunk = cvp_min_i64(cvp_ceil_div(f->chunk, f->part) * f->part, f->pixels);
-    f->chunks = cvp_ceil_div(f->pixels, f->chunk);
+    cut_pixels(f);
     f->depth = f->part;
     if (f->chunks == 1)
         f->depth = cvp_min_i64(f->part * cvp_max_i64(1, near / f->p->oc / f->part), f->pixels);

@@ -39,17 +39,13 @@ struct work {
         int64_t left;
     } ahead[2]; /* bytes of the next part, which tiles fetch: of the wider operand first, since
                  * what is packed is read in its order, as processors foresee */
-    int64_t lines[CVP_POINTWISE_PIXELS];
+    int64_t lines[CVP_PART_PIXELS];
 };
-
-/* Pixels at a time, whose channels stay in the first-level cache from one tile to the next. */
-#define BLOCK_BYTES ((int64_t)16 << 10)
-#define LEAST_BLOCK 16
 
 static void pack(const struct work *w, int64_t m0, int64_t m1)
 {
     const struct pointwise_filter *f = w->job->f;
-    const int64_t block = cvp_max_i64(LEAST_BLOCK, BLOCK_BYTES / f->size / f->high);
+    const int64_t block = cvp_conv_pixel_block(f->high * f->size);
     int outer = cvp_stage_enter(CONVOP_STAGE_PACKING);
     for (int64_t m = m0; m < m1; m += block)
         for (int64_t i = 0; i < f->tiles; i++) {
@@ -67,7 +63,7 @@ static void pack(const struct work *w, int64_t m0, int64_t m1)
 static void multiply(struct work *w, int64_t m0, int64_t m1, const char *tiles, const char *wide)
 {
     const struct pointwise_filter *f = w->job->f;
-    static const int64_t none[CVP_POINTWISE_PIXELS];
+    static const int64_t none[CVP_PART_PIXELS];
     const int64_t step = (m1 - m0) / 2 * LINE; /* bytes that a tile fetches */
     for (int64_t i = 0; i < f->tiles; i++)
         for (int64_t j = w->j0; j < w->j1; j++) {
@@ -119,7 +115,7 @@ static void run_chunks(void *arg, int lane, int64_t begin, int64_t end)
     struct work w = {.job = job, .tiles = job->lanes + (size_t)lane * f->lane_bytes};
     w.tail = w.tiles + f->tile_bytes;
     memset(w.tail, 0, f->tail_bytes);
-    for (int64_t i = 0; i < CVP_POINTWISE_PIXELS; i++) w.lines[i] = i * LINE;
+    for (int64_t i = 0; i < CVP_PART_PIXELS; i++) w.lines[i] = i * LINE;
     for (int64_t i = begin; i < end; i++) {
         const int64_t chunk = i / f->splits, split = i % f->splits;
         const int64_t last = cvp_min_i64((chunk + 1) * f->chunk, f->pixels);
@@ -190,9 +186,9 @@ static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE
                                "it takes 1x1 windows without stride and padding, in one group, "
                                "channels last");
     *f = cvp_conv_pointwise_filter_plan(p);
-    if (f->sum_bytes > CVP_POINTWISE_SUM_BYTES)
+    if (f->sum_bytes > CVP_CHUNK_SUM_BYTES)
         return cvp_conv_refuse(why, "diff_weights has %zu bytes, it takes up to %zu", f->sum_bytes,
-                               CVP_POINTWISE_SUM_BYTES);
+                               (size_t)CVP_CHUNK_SUM_BYTES);
     return cvp_conv_has_lanes(p, f->lanes, why);
 }
 

@@ -2,15 +2,9 @@
 #ifndef CVP_CONV_POINTWISE_FILTER_H
 #define CVP_CONV_POINTWISE_FILTER_H
 
+#include "src/operator/convolution/cpu/pixel_chunks.h"
 #include "src/operator/convolution/impl.h"
 #include "src/operator/tile/tile.h"
-
-/* Pixels that are summed in registers, at most: a packed tile so deep stays in the first-level
- * cache. */
-#define CVP_POINTWISE_PIXELS 320
-
-/* Bytes of diff_weights, and of all chunks' sums, at most: they stay in a cache. */
-#define CVP_POINTWISE_SUM_BYTES ((size_t)2 << 20)
 
 struct pointwise_filter {
     const convop_conv_problem *p;

@@ -5,25 +5,8 @@
 #include "src/operator/convolution/cpu/estimate.h"
 #include "src/operator/convolution/cpu/pointwise_filter.h"
 
-/* Pixels of a chunk, at least; chunks, at most. */
-#define CHUNK_PIXELS ((int64_t)4 * CVP_POINTWISE_PIXELS)
-#define MAX_CHUNKS   16
-
 /* Bytes of all lanes' tiles, at most, where there are several. */
 #define LANE_BYTES ((int64_t)4 << 20)
-
-/* By the problem alone: chunks and parts decide the order of sums. */
-static void cut_pixels(struct pointwise_filter *f)
-{
-    size_t room = f->p->workspace_limit / 4;
-    if (room > CVP_POINTWISE_SUM_BYTES) room = CVP_POINTWISE_SUM_BYTES;
-    const int64_t most = cvp_min_i64(MAX_CHUNKS, (int64_t)(room / f->sum_bytes));
-    const int64_t chunks = cvp_max_i64(1, cvp_min_i64(f->pixels / CHUNK_PIXELS, most));
-    f->chunk = cvp_ceil_div(f->pixels, chunks);
-    f->part = cvp_ceil_div(f->chunk, cvp_ceil_div(f->chunk, CVP_POINTWISE_PIXELS));
-    f->chunk = cvp_ceil_div(f->chunk, f->part) * f->part;
-    f->chunks = cvp_ceil_div(f->pixels, f->chunk);
-}
 
 struct pointwise_filter cvp_conv_pointwise_filter_plan(const convop_conv_problem *p)
 {
@@ -37,8 +20,11 @@ struct pointwise_filter cvp_conv_pointwise_filter_plan(const convop_conv_problem
                                  .pixels = p->mb * cvp_conv_dst_pixels(p)};
     const int64_t lanes = f.kernels->lanes;
     f.sum_bytes = cvp_round_up((size_t)(p->ic * p->oc * f.size), CVP_BUFFER_ALIGN);
-    if (f.sum_bytes > CVP_POINTWISE_SUM_BYTES) return f;
-    cut_pixels(&f);
+    if (f.sum_bytes > CVP_CHUNK_SUM_BYTES) return f;
+    const struct pixel_chunks c = cvp_conv_pixel_chunks(p, f.pixels, (int64_t)f.sum_bytes);
+    f.chunk = c.chunk;
+    f.chunks = c.chunks;
+    f.part = c.part;
     f.tiles = cvp_ceil_div(f.high, f.kernels->rows);
     f.height = cvp_ceil_div(f.high, f.tiles);
     f.tiles = cvp_ceil_div(f.high, f.height);

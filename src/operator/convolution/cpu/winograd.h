@@ -117,7 +117,8 @@ static inline int64_t cvp_conv_winograd_group(const struct winograd *w, int64_t 
 void cvp_conv_winograd_transform_in(const struct winograd *w, int64_t block, int64_t v0, int64_t v1,
                                     const float *in, float *lines, float *to);
 
-/* Sums: for each point and tile, the output channels of so many panels; points [q0, q1). */
+/* Sums: for each point and tile, the output channels of so many panels, which have so many columns
+ * in all; points [q0, q1). `panels` are the weights of the first of them, of point 0. */
 void cvp_conv_winograd_multiply(const struct winograd *w, int64_t block, int64_t q0, int64_t q1,
                                 int64_t num_panels, int64_t columns, const float *in,
                                 const float *panels, float *sums);
