@@ -312,95 +312,6 @@ static void any_number_of_threads(void **state)
     }
 }
 
-/* A prepared instance on so many threads: its dst is that of the call before. */
-static void expect_same_prepared(struct conv_case *c, int threads)
-{
-    unsigned char *want = box_snapshot(&c->dst);
-    convop_context_options options = CONVOP_CONTEXT_OPTIONS_INIT;
-    convop_context *context = NULL;
-    convop_instance *instance = NULL;
-    const DLTensor *constants[] = {NULL, &c->weights.tensor}, *inputs[] = {&c->src.tensor, NULL};
-    DLTensor *outputs[] = {&c->dst.tensor};
-    options.num_threads = threads;
-    assert_int_equal(convop_context_create(&options, &context), CONVOP_OK);
-    if (convop_instance_create_typed("Convolution", &c->params, 2, constants, context, &instance) ||
-        convop_instance_reshape(instance, inputs, NULL, NULL, SIZE_MAX, NULL))
-        fail_msg("%s", convop_last_error());
-    box_fill_value(&c->dst, 0.5);
-    assert_int_equal(convop_instance_run(instance, inputs, outputs, NULL), CONVOP_OK);
-    assert_memory_equal(want, c->dst.memory, c->dst.bytes);
-    convop_instance_destroy(&instance);
-    convop_context_destroy(&context);
-    free(want);
-}
-
-/* The row `packed`, whose lanes take blocks of their own or share them: the whole walk, and zones.
- */
-static void packed_by_any_number_of_threads(void **state)
-{
-    (void)state;
-    assert_int_equal(convop_set("impl", "packed"), CONVOP_OK);
-    assert_int_equal(convop_set("light_work", "0"), CONVOP_OK);
-    for (int n = 0; n < 4; n++) {
-        const struct conv_size plain = {2, n & 1, BOX_F32, 3, 20, 34, 1, 14, 3, 1, 1, 1};
-        const struct conv_size zoned = {2, n & 1, BOX_F32, 9, 20, 34, 1, 13, 3, 1, 5, 5};
-        struct conv_case c;
-        struct rng r = {(uint64_t)n + 1};
-        conv_case_fixed(&c, n < 2 ? &plain : &zoned, 0, (uint64_t)n);
-        box_fill_real(&c.src, &r);
-        box_fill_real(&c.weights, &r);
-        assert_int_equal(conv_case_forward(&c, NULL), CONVOP_OK);
-        for (int threads = 1; threads <= 5; threads++) expect_same_prepared(&c, threads);
-        conv_case_destroy(&c);
-    }
-    assert_int_equal(convop_set("light_work", NULL), CONVOP_OK);
-    assert_int_equal(convop_set("impl", NULL), CONVOP_OK);
-}
-
-/* The same by weights, where pixels are enough for sums of lanes' own, by each row that has such.
- */
-static void weights_by_any_number_of_threads(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *impl;
-        struct conv_size size;
-    } problems[] = {{"packed", {2, 0, BOX_F32, 2, 24, 41, 1, 40, 1, 1, 1, 0}},
-                    {"packed", {2, 1, BOX_F32, 2, 24, 41, 1, 40, 1, 1, 1, 0}},
-                    {"packed", {2, 0, BOX_F64, 3, 5, 34, 1, 32, 3, 1, 1, 1}},
-                    {"packed", {2, 1, BOX_F32, 3, 6, 34, 2, 32, 3, 1, 1, 1}},
-                    {"pointwise", {2, 1, BOX_F32, 2, 24, 41, 1, 40, 1, 1, 1, 0}},
-                    {"pointwise", {2, 1, BOX_F64, 2, 41, 24, 1, 40, 1, 1, 1, 0}},
-                    {"pointwise", {2, 1, BOX_F32, 1, 70, 33, 1, 9, 1, 1, 1, 0}}};
-    for (size_t s = 0; s < sizeof problems / sizeof problems[0]; s++) {
-        assert_int_equal(convop_set("impl", problems[s].impl), CONVOP_OK);
-        struct conv_case c;
-        struct rng r = {s + 1};
-        unsigned char *first = NULL;
-        conv_case_fixed(&c, &problems[s].size, 0, s);
-        box_fill_real(&c.src, &r);
-        box_fill_real(&c.diff_dst, &r);
-        for (int i = 0; i < 3; i++)
-            c.requests[i] = i == CONVOP_BWD_W - 1 ? CONVOP_REQ_WRITE : CONVOP_REQ_NULL;
-        for (int threads = 1; threads <= 9; threads++) {
-            convop_context_options options = CONVOP_CONTEXT_OPTIONS_INIT;
-            convop_exec x = CONVOP_EXEC_INIT;
-            convop_context *context = NULL;
-            options.num_threads = threads;
-            assert_int_equal(convop_context_create(&options, &context), CONVOP_OK);
-            x.context = context;
-            assert_int_equal(conv_case_backward(&c, &x), CONVOP_OK);
-            struct box *b = conv_case_output(&c, CONVOP_BWD_W);
-            if (first == NULL) first = box_snapshot(b);
-            assert_memory_equal(first, b->memory, b->bytes);
-            convop_context_destroy(&context);
-        }
-        free(first);
-        conv_case_destroy(&c);
-    }
-    assert_int_equal(convop_set("impl", NULL), CONVOP_OK);
-}
-
 /* ---- light work ------------------------------------------------------------------------------ */
 
 static void count_loop(void *user, int64_t n, convop_parallel_body body, void *arg)
@@ -449,8 +360,6 @@ int main(int argc, char **argv)
         {"thr.inside_openmp", inside_openmp, NULL, NULL, NULL},
         {"thr.tls_leak", thread_memory, NULL, NULL, NULL},
         {"thr.count_invariance", any_number_of_threads, NULL, NULL, NULL},
-        {"packed", packed_by_any_number_of_threads, NULL, NULL, NULL},
-        {"weights", weights_by_any_number_of_threads, NULL, NULL, NULL},
         {"light_work", light_work_stays_on_the_calling_thread, NULL, NULL, NULL},
     };
     return run_one_or_all(tests, sizeof tests / sizeof tests[0], argc, argv);
