@@ -11,27 +11,29 @@ import convop.torch as ct
 import support  # noqa: F401  one thread for PyTorch
 
 
-def separable(channels, filters, stride):
+def separable(channels, filters, stride, activation):
     """MobileNet's block: a depthwise and a pointwise convolution."""
     return nn.Sequential(
         nn.Conv2d(channels, channels, 3, stride, 1, groups=channels, bias=False),
-        nn.BatchNorm2d(channels), nn.ReLU(),
-        nn.Conv2d(channels, filters, 1, bias=False), nn.BatchNorm2d(filters), nn.ReLU())
+        nn.BatchNorm2d(channels), activation(),
+        nn.Conv2d(channels, filters, 1, bias=False), nn.BatchNorm2d(filters), activation())
 
 
 class Residual(nn.Module):
-    def __init__(self, channels):
+    def __init__(self, channels, activation):
         super().__init__()
-        self.path = nn.Sequential(nn.Conv2d(channels, channels, 3, padding="same"), nn.ReLU(),
+        self.path = nn.Sequential(nn.Conv2d(channels, channels, 3, padding="same"), activation(),
                                   nn.Conv2d(channels, channels, 3, padding=1, groups=2))
+        self.last = activation()
 
     def forward(self, x):
-        return (x + self.path(x)).relu()
+        return self.last(x + self.path(x))
 
 
-def network():
-    return nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.ReLU(), separable(8, 16, 1),
-                         separable(16, 16, 2), Residual(16), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+def network(activation):
+    return nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), activation(),
+                         separable(8, 16, 1, activation), separable(16, 16, 2, activation),
+                         Residual(16, activation), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
                          nn.Linear(16, 4))
 
 
@@ -59,9 +61,9 @@ def train(model, x, labels, steps, memory_format):
 
 
 class Training(unittest.TestCase):
-    def both(self, dtype, steps, memory_format=torch.contiguous_format):
-        torch.manual_seed(7)
-        plain = network().to(dtype)
+    def both(self, dtype, steps, memory_format=torch.contiguous_format, activation=nn.ReLU, seed=7):
+        torch.manual_seed(seed)
+        plain = network(activation).to(dtype)
         patched = ct.patch(copy.deepcopy(plain))
         x, labels = images(dtype, memory_format)
         losses = train(plain, x, labels, steps, memory_format)
@@ -81,9 +83,11 @@ class Training(unittest.TestCase):
         self.assertLess(self.both(torch.float64, 40, torch.channels_last), 1e-9)
 
     def test_float32(self):
-        """Roundings grow from step to step; 5e-7 was seen."""
-        self.assertLess(self.both(torch.float32, 40), 1e-5)
-        self.assertLess(self.both(torch.float32, 40, torch.channels_last), 1e-5)
+        """Roundings grow from step to step; 5e-7 was seen. With ReLU one that takes an activation
+        across 0 parts the two for good, with whatever row: so there is no kink here."""
+        for seed in (7, 8):
+            for layout in (torch.contiguous_format, torch.channels_last):
+                self.assertLess(self.both(torch.float32, 40, layout, nn.SiLU, seed), 1e-5)
 
 
 if __name__ == "__main__":
