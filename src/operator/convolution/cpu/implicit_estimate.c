@@ -5,6 +5,7 @@
 #include "src/operator/convolution/cpu/implicit_filter.h"
 #include "src/operator/convolution/cpu/implicit_first.h"
 #include "src/operator/convolution/cpu/implicit_last.h"
+#include "src/operator/convolution/cpu/window.h"
 
 /* Call; vector multiply-adds; elements broadcast for them; tiles; runs, or vectors gathered into
  * panels; elements of packed weights; elements staged, or packed of diff_dst; elements that tiles
@@ -178,6 +179,23 @@ static int is_reloaded(const struct implicit_filter *f)
     return pixels * f->kernels->vectors > sets * (CONV_FIRST_LEVEL / (LINE * SETS));
 }
 
+/* Places of a window's axis that are looked at one by one. */
+#define MOST_PLACES 64
+
+/* By weights: the share of the rows that windows read which lie in the image; others are left out.
+ */
+static double share_of_rows(int64_t in, int64_t out, int64_t k, int64_t s, int64_t d, int64_t pad)
+{
+    double rows = 0;
+    if (k > MOST_PLACES || out == 0) return 1;
+    for (int64_t i = 0; i < k; i++) {
+        int64_t begin, end;
+        window_inside(i * d - pad, s, in, out, &begin, &end);
+        if (begin < end) rows += (double)(end - begin);
+    }
+    return rows / (double)k / (double)out;
+}
+
 double cvp_conv_implicit_filter_estimate(const convop_conv_problem *p)
 {
     const struct implicit_filter *f = p->cut;
@@ -191,7 +209,9 @@ double cvp_conv_implicit_filter_estimate(const convop_conv_problem *p)
     const double rows = (double)p->mb * (double)(p->od * p->oh);
     const double chunks = (double)p->mb * cvp_conv_parts((double)(p->od * p->oh), (double)f->chunk);
     const double tiles = g * taps * cvp_conv_parts(high, f->kernels->rows) * panels;
-    const double steps = g * pixels * taps, least = p->channels_last ? 0 : FEW_ROWS;
+    const double share = share_of_rows(p->id, p->od, p->kd, p->sd, p->dd, p->pd) *
+                         share_of_rows(p->ih, p->oh, p->kh, p->sh, p->dh, p->ph);
+    const double steps = g * pixels * taps * share, least = p->channels_last ? 0 : FEW_ROWS;
     double work[CONV_KINDS] = {
         [PRODUCTS] = steps * cvp_conv_most(high, least) * vectors,
         [BROADCASTS] = steps * high * panels,
