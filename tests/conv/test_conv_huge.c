@@ -1,6 +1,7 @@
 /* Strides, dilations and pads beyond the image, and up to the limit of 64 bits: steps that are
  * taken land far outside of the image, those that are not may be of any size. Every row that takes
  * such a problem computes it, and the one that is chosen needs no more memory than there is.
+ * Tensors of up to 63 bits' bytes are planned alone.
  *
  *     CONVOP_CASE=<seed> test_conv_huge     repeats one problem
  *     CONVOP_SEED=<seed> test_conv_huge     another series */
@@ -179,11 +180,91 @@ static void strides_beyond_the_image(void **state)
         }
 }
 
+/* A problem of two axes by its shapes alone. */
+struct shapes {
+    convop_conv_params params;
+    int64_t src[4], weights[4], dst[4];
+};
+
+/* One axis: sizes of up to `bits` bits; windows and steps that reach far, too. */
+static void random_shape(struct shapes *s, struct rng *r, int axis, int at, int bits)
+{
+    const int64_t k = random_size(r, rng_chance(r, 10) ? 1 << 20 : 3), far = INT64_C(1) << 21;
+    const int64_t d = rng_chance(r, 80) ? 1 : random_size(r, far), reach = (k - 1) * d + 1;
+    const int64_t step = rng_chance(r, 60) ? rng_int(r, 1, 2) : random_size(r, far);
+    const int64_t i = random_size(r, INT64_C(1) << bits);
+    const int64_t p = rng_chance(r, 60) ? k / 2 : random_size(r, far);
+    s->params.kernel.at[axis] = s->weights[at] = k;
+    s->params.stride.at[axis] = step;
+    s->params.dilate.at[axis] = d;
+    s->params.pad_begin.at[axis] = p;
+    s->params.pad_end.at[axis] = i + 2 * p < reach ? reach - i - p : p;
+    s->src[at] = i;
+    s->dst[at] = (i + p + s->params.pad_end.at[axis] - reach) / step + 1;
+}
+
+/* 0 if a tensor of them would have 2^63 bytes or more. */
+static int random_shapes(struct shapes *s, struct rng *r)
+{
+    const convop_conv_params defaults = CONVOP_CONV_PARAMS_INIT;
+    const int last = rng_chance(r, 50), large = (int)rng_int(r, 0, 4);
+    const int64_t g = random_size(r, large == 2 ? INT64_C(1) << 58 : 32);
+    const int64_t icg = random_size(r, 32), ocg = random_size(r, large == 3 ? 1 << 30 : 8);
+    convop_conv_params *p = &s->params;
+    *p = defaults;
+    p->kernel.len = p->stride.len = p->dilate.len = p->pad_begin.len = p->pad_end.len = 2;
+    p->layout = last ? CONVOP_LAYOUT_NHWC : CONVOP_LAYOUT_NCHW;
+    p->num_group = g;
+    if ((double)g * (double)(icg + ocg) > 0x1p60) return 0;
+    p->num_filter = s->weights[0] = g * ocg;
+    if (rng_chance(r, 50)) p->workspace_bytes = rng_chance(r, 50) ? SIZE_MAX : 1 << 16;
+    s->src[0] = s->dst[0] = random_size(r, large == 4 ? INT64_C(1) << 58 : 5);
+    s->src[last ? 3 : 1] = g * icg;
+    s->weights[last ? 3 : 1] = icg;
+    s->dst[last ? 3 : 1] = g * ocg;
+    for (int axis = 0; axis < 2; axis++)
+        random_shape(s, r, axis, 2 - last + axis, large == axis ? 58 : 5);
+    double most[3] = {8, 8, 8};
+    for (int a = 0; a < 4; a++) {
+        most[0] *= (double)s->src[a];
+        most[1] *= (double)s->weights[a];
+        most[2] *= (double)s->dst[a];
+    }
+    return most[0] < 0x1p63 && most[1] < 0x1p63 && most[2] < 0x1p63;
+}
+
+/* Tensors that nobody has memory for: rows say what they would take, within the limit, and count
+ * without overflow, which the sanitizer of undefined behaviour sees. */
+static void tensors_up_to_the_limit(void **state)
+{
+    (void)state;
+    struct rng r = {test_seed(63)};
+    for (int64_t n = test_scaled(3000); n > 0;) {
+        struct shapes s;
+        if (!random_shapes(&s, &r)) continue;
+        n--;
+        DLTensor t[3] = {{.device = {kDLCPU, 0}, .ndim = 4, .dtype = {kDLFloat, 32, 1}}};
+        t[1] = t[2] = t[0];
+        t[0].shape = s.src;
+        t[1].shape = s.weights;
+        t[2].shape = s.dst;
+        for (int d = CONVOP_FWD; d <= CONVOP_BWD_B; d++) {
+            convop_conv_row rows[CONV_CASE_MAX_ROWS];
+            const int count =
+                conv_rows(&s.params, (convop_conv_direction)d, &t[0], &t[1], &t[2], rows);
+            assert_true(count >= 0);
+            for (int i = 0; i < count; i++)
+                assert_true(rows[i].workspace_bytes <= s.params.workspace_bytes);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_problems),
         cmocka_unit_test(strides_beyond_the_image),
+        cmocka_unit_test(tensors_up_to_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

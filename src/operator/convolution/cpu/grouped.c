@@ -69,16 +69,16 @@ static void sum_row(const struct job *job, const struct piece *b, const struct s
         const int64_t n = cvp_min_i64(b->w1, w->count) - b->w0;
         if (n <= 0) continue;
         const int64_t ow = w->out_first + b->w0 * w->out_step;
-        /* Taps ascend as what they read does. */
-        const int64_t sign = w->at_step < 0 ? -1 : 1;
+        /* Taps ascend as what they read does; the steps of a single one may be of any size. */
+        const int64_t next = w->taps < 2 ? 0 : w->at_step < 0 ? -1 : 1;
         const struct cvp_grouped_sum s = {.runs = b->runs,
                                           .num_runs = list_runs(b, h, w, t),
                                           .taps = w->taps,
                                           .channels = b->s.j1 - b->s.j0,
                                           .plane = k->pixels * lanes,
-                                          .x_tap = sign * w->at_step * lanes,
+                                          .x_tap = next * w->at_step * lanes,
                                           .w_step = k->w_step * lanes,
-                                          .w_tap = sign * w->k_step * k->w_tap * lanes,
+                                          .w_tap = next * w->k_step * k->w_tap * lanes,
                                           .x_step = w->in_step,
                                           .bias = b->bias,
                                           .out = last ? image + ((row + ow) * out->all + v->out) *

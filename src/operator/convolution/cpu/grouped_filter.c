@@ -59,7 +59,7 @@ static void add_row(const struct grouped *k, const struct grouped_strip *s, int6
     struct cvp_grouped_filter f = {.taps = w->taps,
                                    .channels = s->j1 - s->j0,
                                    .plane = k->pixels * lanes,
-                                   .x_tap = w->at_step * lanes,
+                                   .x_tap = w->taps > 1 ? w->at_step * lanes : 0,
                                    .x_step = w->in_step * lanes,
                                    .y = y->at,
                                    .y_step = y->step,

@@ -112,7 +112,7 @@ static void cut_rows(struct grouped *k)
     const int64_t planes = p->mb * k->phases_d * k->d_count;
     int64_t most =
         p->direction == CONVOP_BWD_W ? cvp_max_i64(1, CHAIN_PIXELS / k->w.count) : k->h.count;
-    const int64_t read = k->h.step * k->ends.in.w * k->ends.in.all,
+    const int64_t read = cvp_min_i64(k->h.step, k->ends.in.h) * k->ends.in.w * k->ends.in.all,
                   written = k->h.phases * k->ends.out.w * k->ends.out.all;
     most = cvp_min_i64(
         most, cvp_max_i64(LEAST_ROWS, BLOCK_BYTES / k->size / cvp_max_i64(1, read + written)));

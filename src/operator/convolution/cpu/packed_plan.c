@@ -61,12 +61,13 @@ static int is_zoned(struct packed *k)
     k->zones.w = cvp_conv_stencil_is_sparse(&all.w);
     if (!k->zones.d && !k->zones.h && !k->zones.w) return 0;
     struct stencil s;
-    int64_t at[3] = {0}, products = 0;
+    int64_t at[3] = {0};
+    double products = 0; /* more than 64 bits may count */
     while (cvp_conv_stencil_next_zone(&all, k->zones, at, &s)) {
         if (taps_of(&s) == 0) return 0; /* sums of nothing: not worth a case of their own */
-        products += taps_of(&s) * cvp_max_i64(pixels_of(k, &s), FETCH_PIXELS);
+        products += (double)taps_of(&s) * (double)cvp_max_i64(pixels_of(k, &s), FETCH_PIXELS);
     }
-    return products <= taps_of(&all) * pixels_of(k, &all) / 100 * ZONED_PERCENT;
+    return products * 100 <= (double)taps_of(&all) * (double)pixels_of(k, &all) * ZONED_PERCENT;
 }
 
 /* Blocks of pixels, so many for each lane, that lanes do not share; 0: they would be too small.
@@ -155,15 +156,16 @@ static void measure_zones(struct packed *k)
 {
     const struct stencil all = cvp_conv_stencil(k->p, 0, 0);
     struct stencil s;
-    int64_t at[3] = {0}, taken = 0;
+    int64_t at[3] = {0};
+    double taken = 0;
     k->pixel_bytes = k->lane_bytes = 0;
     while (cvp_conv_stencil_next_zone(&all, k->zones, at, &s)) {
         const struct packed z = cvp_conv_packed_zone(k, &s);
         if (z.pixel_bytes > k->pixel_bytes) k->pixel_bytes = z.pixel_bytes;
         if (z.lane_bytes > k->lane_bytes) k->lane_bytes = z.lane_bytes;
-        taken += taps_of(&s) * cvp_ceil_div(pixels_of(k, &s), z.block);
+        taken += (double)taps_of(&s) * (double)cvp_ceil_div(pixels_of(k, &s), z.block);
     }
-    k->packs_all = !k->p->channels_last || taken > PACKED_ONCE * taps_of(&all);
+    k->packs_all = !k->p->channels_last || taken > PACKED_ONCE * (double)taps_of(&all);
 }
 
 struct packed cvp_conv_packed_plan(const convop_conv_problem *p)
