@@ -54,7 +54,12 @@ static int64_t most_taps(const struct packed *k)
 
 static int is_zoned(struct packed *k)
 {
+    const convop_conv_problem *p = k->p;
+    const int is_strided = p->sd > 1 || p->sh > 1 || p->sw > 1;
     if (k->phases > 1 || k->taps == 1) return 0;
+    /* By data even a single phase, of an image smaller than the stride, has gaps between its taps.
+     */
+    if (p->direction == CONVOP_BWD_D && is_strided) return 0;
     const struct stencil all = cvp_conv_stencil(k->p, 0, 0);
     k->zones.d = cvp_conv_stencil_is_sparse(&all.d);
     k->zones.h = cvp_conv_stencil_is_sparse(&all.h);
