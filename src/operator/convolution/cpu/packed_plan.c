@@ -54,13 +54,11 @@ static int64_t most_taps(const struct packed *k)
 
 static int is_zoned(struct packed *k)
 {
-    const convop_conv_problem *p = k->p;
-    const int is_strided = p->sd > 1 || p->sh > 1 || p->sw > 1;
     if (k->phases > 1 || k->taps == 1) return 0;
-    /* By data even a single phase, of an image smaller than the stride, has gaps between its taps.
-     */
-    if (p->direction == CONVOP_BWD_D && is_strided) return 0;
     const struct stencil all = cvp_conv_stencil(k->p, 0, 0);
+    /* Zones find their weights among those of the whole window; of an image smaller than the stride
+     * the only phase has some of its taps. */
+    if (taps_of(&all) != k->taps) return 0;
     k->zones.d = cvp_conv_stencil_is_sparse(&all.d);
     k->zones.h = cvp_conv_stencil_is_sparse(&all.h);
     k->zones.w = cvp_conv_stencil_is_sparse(&all.w);
