@@ -19,6 +19,9 @@ struct cvp_cpu {
     int processors;      /* as affinity and the cgroup's quota allow, >= 1 */
 };
 
+/* Bytes of a line of the caches. */
+#define CVP_CACHE_LINE 64
+
 const struct cvp_cpu *cvp_cpu(void);
 /* Bytes of the second-level cache, or 1 MiB where they are unknown. */
 int64_t cvp_cpu_l2(void);

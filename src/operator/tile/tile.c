@@ -71,10 +71,10 @@ static void fetch_far_rows(const struct cvp_tile_kernels *k, const struct cvp_ti
                            int rows, int columns)
 {
     const char *c = t->c;
-    const int64_t row = t->c_row * k->size, bytes = (int64_t)columns * k->size, line = 64;
+    const int64_t row = t->c_row * k->size, bytes = (int64_t)columns * k->size;
     if (row < FAR_ROW) return;
     for (int i = 0; i < rows; i++, c += row)
-        for (int64_t at = 0; at < bytes; at += line) __builtin_prefetch(c + at, 1);
+        for (int64_t at = 0; at < bytes; at += CVP_CACHE_LINE) __builtin_prefetch(c + at, 1);
 }
 
 /* Past the caches go whole vectors, where the processor takes them. */

@@ -182,10 +182,8 @@ static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE
 struct run {
     struct cvp_dw_job job;
     void (*items)(const struct cvp_dw_job *job, int64_t begin, int64_t end);
-    int64_t of_image; /* items */
-    const struct cvp_dw_kernels *kernels;
+    const struct cut *c;
     char *scratch; /* of all lanes, where blocks are turned */
-    size_t turned_bytes;
 };
 
 static void run_range(void *arg, int lane, int64_t begin, int64_t end)
@@ -198,7 +196,7 @@ static void run_range(void *arg, int lane, int64_t begin, int64_t end)
 static void run_turned(void *arg, int lane, int64_t begin, int64_t end)
 {
     const struct run *r = arg;
-    r->kernels->turned(&r->job, r->scratch + (size_t)lane * r->turned_bytes, begin, end);
+    r->c->kernels->turned(&r->job, r->scratch + (size_t)lane * r->c->turned_bytes, begin, end);
 }
 
 static void run_images(void *arg, int lane, int64_t begin, int64_t end)
@@ -206,8 +204,8 @@ static void run_images(void *arg, int lane, int64_t begin, int64_t end)
     (void)lane;
     const struct run *r = arg;
     while (begin < end) {
-        const int64_t i = begin / r->of_image, first = i * r->of_image;
-        const int64_t next = cvp_min_i64(end, first + r->of_image);
+        const int64_t i = begin / r->c->items, first = i * r->c->items;
+        const int64_t next = cvp_min_i64(end, first + r->c->items);
         struct cvp_dw_image image;
         cvp_dw_image_of(&r->job, i, &image);
         r->items(&image.job, begin - first, next - first);
@@ -219,10 +217,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
                          const convop_context *context, void *scratch)
 {
     const struct cut *c = p->cut;
-    struct run r = {.items = p->channels_last ? c->kernels->last : c->kernels->first,
-                    .of_image = c->items,
-                    .kernels = c->kernels,
-                    .turned_bytes = c->turned_bytes};
+    struct run r = {.items = p->channels_last ? c->kernels->last : c->kernels->first, .c = c};
     /* All but the tensors, which are in front; the whole would be copied by a slow instruction. */
     const size_t rest = offsetof(struct cvp_dw_job, backward);
     memcpy((char *)&r.job + rest, (const char *)&c->job + rest, sizeof r.job - rest);

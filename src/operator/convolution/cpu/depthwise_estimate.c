@@ -85,7 +85,7 @@ static double price_planes(const convop_conv_problem *p, const struct shape *s)
                               cvp_conv_most(1, s->h * s->w / 16384));
 }
 
-static double price_pixels(const convop_conv_problem *p, const struct shape *s)
+static double price_pixels(const convop_conv_problem *p, const struct shape *s, int is_turned)
 {
     const double lanes = cvp_conv_vector(p);
     const double vectors = (double)p->mb * s->d * s->h * s->w * cvp_conv_parts(s->channels, lanes);
@@ -102,7 +102,7 @@ static double price_pixels(const convop_conv_problem *p, const struct shape *s)
         work[1] = window ? vectors * (double)p->kd : vectors;
         work[window && !(backward && p->sh > 1) ? 2 : 3] = all;
     }
-    if (cvp_dw_turned_bytes(p) > 0)
+    if (is_turned)
         work[7] = (double)(p->mb * (cvp_conv_src_pixels(p) + cvp_conv_dst_pixels(p))) *
                   cvp_conv_parts(s->channels, lanes);
     return cvp_conv_price(p, pixels, work,
@@ -113,8 +113,8 @@ static double price_pixels(const convop_conv_problem *p, const struct shape *s)
 double cvp_dw_estimate(const convop_conv_problem *p)
 {
     const struct shape s = shape_of(p);
-    const int is_last = p->channels_last || cvp_dw_turned_bytes(p) > 0;
-    return is_last ? price_pixels(p, &s) : price_planes(p, &s);
+    const int is_turned = cvp_dw_turned_bytes(p) > 0;
+    return p->channels_last || is_turned ? price_pixels(p, &s, is_turned) : price_planes(p, &s);
 }
 
 /* ---- backward by weights -----------------------------------------------------------------------

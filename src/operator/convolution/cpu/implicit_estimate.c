@@ -164,19 +164,18 @@ double cvp_conv_implicit_estimate(const convop_conv_problem *p)
     return p->channels_last ? estimate_last(p) : estimate_first(p);
 }
 
-#define LINE 64 /* bytes of a line of a cache, of which the first level has SETS sets */
-#define SETS 64
+#define SETS 64 /* of the first-level cache */
 
 /* N*C: 1 if the vectors of src that one tile of a chunk reads are not in the first-level cache when
  * the next one reads them: pixels of so many channels meet in few sets. */
 static int is_reloaded(const struct implicit_filter *f)
 {
     const convop_conv_problem *p = f->p;
-    const int64_t pixel = p->ic * f->step * f->size, lines = pixel / LINE;
-    const int64_t every = pixel % LINE ? 1 : cvp_min_i64(lines & -lines, SETS);
+    const int64_t pixel = p->ic * f->step * f->size, lines = pixel / CVP_CACHE_LINE;
+    const int64_t every = pixel % CVP_CACHE_LINE ? 1 : cvp_min_i64(lines & -lines, SETS);
     const double sets = cvp_conv_least(SETS, (double)(SETS / every) * f->kernels->vectors);
     const double pixels = (double)f->chunk * (double)p->ow;
-    return pixels * f->kernels->vectors > sets * (CONV_FIRST_LEVEL / (LINE * SETS));
+    return pixels * f->kernels->vectors > sets * (CONV_FIRST_LEVEL / (CVP_CACHE_LINE * SETS));
 }
 
 /* Places of a window's axis that are looked at one by one. */

@@ -17,8 +17,6 @@
 #include "src/common/stage.h"
 #include "src/engine/parallel.h"
 
-#define LINE 64 /* bytes of a cache line */
-
 struct job {
     const struct packed_filter *f;
     const char *src, *diff_dst;
@@ -64,7 +62,8 @@ static void fetch_sums(const struct packed_filter *f, const char *sums)
 {
     const int64_t width = cvp_min_i64(f->columns, f->filter) * f->size, row = f->filter * f->size;
     for (int64_t i = 0; i < f->height; i++)
-        for (int64_t at = 0; at < width; at += LINE) __builtin_prefetch(sums + i * row + at, 1);
+        for (int64_t at = 0; at < width; at += CVP_CACHE_LINE)
+            __builtin_prefetch(sums + i * row + at, 1);
 }
 
 /* Where diff_dst is not packed: output channels from o on of pixels [m0, m1), NC* of each image. */

@@ -3,21 +3,19 @@
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/packed_filter.h"
 
-#define LINE 64 /* bytes of a cache line */
-
 void cvp_conv_packed_filter_list(const struct packed_filter *f, struct packed_filter_ahead *a)
 {
     const int64_t most = f->part / 2; /* lines of a tile: one in two steps */
     int64_t lines = cvp_max_i64(1, most), rows = 1;
-    a->apart = lines * LINE;
+    a->apart = lines * CVP_CACHE_LINE;
     if (!f->p->channels_last) {
-        lines = cvp_max_i64(1, cvp_min_i64(most, f->part * f->size / LINE + 1));
+        lines = cvp_max_i64(1, cvp_min_i64(most, f->part * f->size / CVP_CACHE_LINE + 1));
         rows = cvp_max_i64(1, most / lines);
         a->apart = f->rows * f->width * f->size;
     }
     a->step = rows * a->apart;
     for (int64_t i = 0; i < CVP_PART_PIXELS; i++)
-        a->table[i] = i < rows * lines ? i / lines * a->apart + i % lines * LINE : 0;
+        a->table[i] = i < rows * lines ? i / lines * a->apart + i % lines * CVP_CACHE_LINE : 0;
     a->left[0] = a->left[1] = 0;
 }
 

@@ -7,8 +7,6 @@
 #include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/cpu/packed.h"
 
-#define LINE 64 /* bytes of a cache line */
-
 static void pack_tiles(void *arg, int lane, int64_t begin, int64_t end)
 {
     const struct packed_job *job = arg;
@@ -37,10 +35,11 @@ static int64_t list_lines(const struct packed_job *job, int64_t lines[MAX_LINES 
     const int forward = k->p->direction == CONVOP_FWD;
     const int64_t filter = k->taps * (k->p->ic / k->p->g) * k->size;
     const int64_t side = k->p->channels_last ? k->columns : k->columns * k->taps;
-    const int64_t all = job->b.chunk * k->columns * k->size / LINE;
-    const int64_t row = (forward ? job->b.chunk : side) * k->size / LINE;
+    const int64_t all = job->b.chunk * k->columns * k->size / CVP_CACHE_LINE;
+    const int64_t row = (forward ? job->b.chunk : side) * k->size / CVP_CACHE_LINE;
     for (int64_t i = 0; i < all; i++)
-        lines[i] = job->packed || row == 0 ? i * LINE : i / row * filter + i % row * LINE;
+        lines[i] = job->packed || row == 0 ? i * CVP_CACHE_LINE
+                                           : i / row * filter + i % row * CVP_CACHE_LINE;
     memset(lines + all, 0, MAX_FETCHED * sizeof *lines);
     return all;
 }

@@ -18,8 +18,6 @@
 #include "src/engine/parallel.h"
 #include "src/operator/gemm/gemm_kernels.h"
 
-#define LINE 64 /* bytes of a cache line */
-
 struct job {
     const struct pointwise_filter *f;
     const char *high, *wide; /* operands */
@@ -64,7 +62,7 @@ static void multiply(struct work *w, int64_t m0, int64_t m1, const char *tiles, 
 {
     const struct pointwise_filter *f = w->job->f;
     static const int64_t none[CVP_PART_PIXELS];
-    const int64_t step = (m1 - m0) / 2 * LINE; /* bytes that a tile fetches */
+    const int64_t step = (m1 - m0) / 2 * CVP_CACHE_LINE; /* bytes that a tile fetches */
     for (int64_t i = 0; i < f->tiles; i++)
         for (int64_t j = w->j0; j < w->j1; j++) {
             struct ahead *next = &w->ahead[w->ahead[0].left <= 0];
@@ -115,7 +113,7 @@ static void run_chunks(void *arg, int lane, int64_t begin, int64_t end)
     struct work w = {.job = job, .tiles = job->lanes + (size_t)lane * f->lane_bytes};
     w.tail = w.tiles + f->tile_bytes;
     memset(w.tail, 0, f->tail_bytes);
-    for (int64_t i = 0; i < CVP_PART_PIXELS; i++) w.lines[i] = i * LINE;
+    for (int64_t i = 0; i < CVP_PART_PIXELS; i++) w.lines[i] = i * CVP_CACHE_LINE;
     for (int64_t i = begin; i < end; i++) {
         const int64_t chunk = i / f->splits, split = i % f->splits;
         const int64_t last = cvp_min_i64((chunk + 1) * f->chunk, f->pixels);

@@ -2,20 +2,7 @@
  * as many channels as a vector has lanes are turned to N*C, computed there, and turned back. No
  * guard. */
 
-/* A square of LANES vectors: rows become columns. */
-CVP_INLINE void NAME(turn)(VEC *v)
-{
-    CVP_UNROLL for (int n = LANES; n > 1; n /= 2)
-    {
-        VEC from[LANES];
-        CVP_UNROLL for (int i = 0; i < LANES; i++) from[i] = v[i];
-        CVP_UNROLL for (int i = 0; i < LANES / 2; i++)
-        {
-            v[2 * i] = NAME(zip_low)(from[i], from[i + LANES / 2]);
-            v[2 * i + 1] = NAME(zip_high)(from[i], from[i + LANES / 2]);
-        }
-    }
-}
+#include "src/operator/convolution/cpu/kernels/transpose.h"
 
 /* `pixels` of so many planes to N*C. Whole squares are written: lanes past the last plane are 0. */
 static void NAME(turn_in)(const STORED *planes, int64_t plane, int num, int64_t pixels, STORED *to)
@@ -27,7 +14,7 @@ static void NAME(turn_in)(const STORED *planes, int64_t plane, int num, int64_t 
         {
             v[l] = l < num ? NAME(load_some)(planes + l * plane + m, mask) : (VEC){0};
         }
-        NAME(turn)(v);
+        NAME(transpose)(v);
         CVP_UNROLL for (int q = 0; q < LANES; q++) NAME(store)(to + q * LANES, v[q]);
     }
 }
@@ -40,7 +27,7 @@ static void NAME(turn_out)(const STORED *from, int64_t pixels, STORED *planes, i
         const MASK mask = NAME(lanes)(0, pixels - m);
         VEC v[LANES];
         CVP_UNROLL for (int q = 0; q < LANES; q++) v[q] = NAME(load)(from + q * LANES);
-        NAME(turn)(v);
+        NAME(transpose)(v);
         CVP_UNROLL for (int l = 0; l < LANES; l++)
         {
             if (l < num) NAME(store_some)(planes + l * plane + m, mask, v[l]);
