@@ -43,7 +43,7 @@ typedef struct convop_conv_problem {
     int depthwise_conv_off, cudnn_off;
     int deterministic;
     int threads;          /* lanes of a parallel loop, at most */
-    int isa;              /* in use: 0 baseline (SSE2; NEON on AArch64), 1 avx2, 2 avx512 */
+    int isa;              /* in use: 0 baseline (SSE2; NEON on AArch64), 1 avx2, 2 avx512, 3 amx */
     int constant_weights; /* over many calls: what pack() makes of them costs nothing in each */
     convop_math math;     /* what is allowed; never UNSET */
 

@@ -13,7 +13,7 @@
  *  tune_wait         1      0: a thread that needs what another is measuring takes the estimate
  *  num_threads       0      threads of a parallel loop; 0: as affinity and the cgroup allow
  *  light_work        20     microseconds of one thread that are not worth waking another
- *  isa               auto   highest instruction set in use: baseline, avx2, avx512 or neon
+ *  isa               auto   highest instruction set in use: baseline, avx2, avx512, amx or neon
  *  engine            threaded   kind of a new engine: naive or threaded
  *  math              default  strict: results are as exact as sums of products in their type are;
  *                           default: rows with a wider bound, as Winograd's, compete too; tf32: and

@@ -1,5 +1,7 @@
 /* The instruction sets that this build has kernels for, as a list for X(ISA, isa): for tables of
- * kernels that are compiled once for each. */
+ * kernels that are compiled once for each, CVP_ISA_VECTORS entries that cvp_isa_vectors() finds.
+ * amx is no part of it: rows that have kernels for it name it themselves, where CVP_BUILD_AMX is 1.
+ */
 #ifndef CVP_COMMON_ISA_LIST_H
 #define CVP_COMMON_ISA_LIST_H
 

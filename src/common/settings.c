@@ -32,7 +32,7 @@ struct setting {
 
 static const char *const engines[] = {"naive", "threaded", NULL};
 static const char *const maths[] = {"strict", "default", "tf32", NULL};
-static const char *const isas[] = {"auto", "baseline", "avx2", "avx512", "neon", NULL};
+static const char *const isas[] = {"auto", "baseline", "avx2", "avx512", "amx", "neon", NULL};
 
 /* As digits, and by the words of the operator's parameter. */
 static const char *const autotunes[] = {"unset", "0", "1", "2", NULL};
@@ -64,7 +64,7 @@ static const struct setting table[CVP_SETTING_COUNT] = {
                           "The implementation row to run, where one has that name, or nothing.",
                           "the name of a row", "", TEXT, 0, 0, NULL, NULL},
     [CVP_SETTING_ISA] = {"isa", "CONVOP_ISA", "The highest instruction set in use.",
-                         "auto, baseline, avx2, avx512, neon", "auto", CHOICE, CVP_ISA_AUTO,
+                         "auto, baseline, avx2, avx512, amx, neon", "auto", CHOICE, CVP_ISA_AUTO,
                          CVP_ISA_NEON, isas, NULL},
     [CVP_SETTING_LIGHT_WORK] =
         {"light_work", "CONVOP_LIGHT_WORK",

@@ -28,7 +28,7 @@ enum cvp_setting {
 
 /* Values of the setting "isa", in the order in which one includes the other. */
 /* neon is what an AArch64 compiler assumes, so it has no number in enum cvp_isa. */
-enum cvp_isa_setting { CVP_ISA_AUTO = -1, CVP_ISA_NEON = 3 };
+enum cvp_isa_setting { CVP_ISA_AUTO = -1, CVP_ISA_NEON = 4 };
 
 /* Values of the setting "autotune"; those from 0 on are written as digits too. */
 enum cvp_autotune {

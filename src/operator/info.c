@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "convop/context.h"
-#include "convop/settings.h"
 #include "convop/version.h"
 #include "src/common/alloc.h"
 #include "src/common/cpu.h"
 #include "src/common/file.h"
+#include "src/common/settings.h"
 #include "src/common/status.h"
 #include "src/common/text.h"
 #include "src/cuda/cudnn.h"
@@ -44,8 +44,15 @@ static void fill_isa(struct cvp_text *value, struct cvp_text *why)
         return;
     }
     cvp_text_add(value, "%s", cvp_isa_name(isa));
-    cvp_text_add(why, isa == cvp_cpu()->isa ? "the highest that the CPU has"
-                                            : "capped by the setting isa");
+    if (isa == cvp_cpu()->isa)
+        cvp_text_add(why, "the highest that the CPU has");
+    else if (cvp_setting_int_or(CVP_SETTING_ISA, CVP_ISA_AUTO) != CVP_ISA_AUTO)
+        cvp_text_add(why, "capped by the setting isa");
+    else if (isa == cvp_isa_best())
+        cvp_text_add(why, "the highest that this library is compiled for");
+    else
+        cvp_text_add(why, "the system refuses the tiles of amx: %s",
+                     strerror(cvp_isa_tiles_refused()));
 }
 
 static void fill_processors(struct cvp_text *value, struct cvp_text *why)

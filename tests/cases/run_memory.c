@@ -204,6 +204,7 @@ static double core_rate(void)
 {
     enum cvp_isa isa;
     assert_int_equal(cvp_isa_in_use(&isa), CONVOP_OK);
+    isa = cvp_isa_vectors(isa);
     return isa == CVP_ISA_AVX512 ? 128e9 : isa == CVP_ISA_AVX2 ? 64e9 : 16e9;
 }
 #endif

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-KERNEL = re.compile(r'src/libcvp_(\w+?)_(baseline|avx\w+)\.a\.p/')
+KERNEL = re.compile(r'src/libcvp_(\w+?)_(baseline|avx\w+|amx)\.a\.p/')
 
 
 def main():

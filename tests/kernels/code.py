@@ -135,7 +135,7 @@ def check_other(isa, function):
     window = WINDOW.fullmatch(function.name)
     if window and count_fused(function.body) < 2 * int(window.group(1)):
         yield f'{count_fused(function.body)} fused multiply-adds for a window'
-    crowded = re.match(SHORT_OF_REGISTERS['avx512' if isa.startswith('avx512') else 'avx2'], function.name)
+    crowded = re.match(SHORT_OF_REGISTERS['avx2' if isa == 'avx2' else 'avx512'], function.name)
     apart = count_apart(function.body)
     if apart > max(count_fused(function.body), MOST_APART):
         yield f'{apart} multiplications that are not fused'

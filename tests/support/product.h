@@ -186,7 +186,7 @@ typedef void body(struct rng *r, enum cvp_float type, enum cvp_isa isa);
 static inline void for_each(uint64_t seed, body *one, int times)
 {
     struct rng r = {test_seed(seed)};
-    for (int isa = 0; isa <= (int)cvp_isa_best(); isa++)
+    for (int isa = 0; isa <= (int)cvp_isa_vectors(cvp_isa_best()); isa++)
         for (int type = 0; type < CVP_FLOAT_COUNT; type++)
             for (int64_t i = 0; i < test_scaled(times); i++)
                 one(&r, (enum cvp_float)type, (enum cvp_isa)isa);

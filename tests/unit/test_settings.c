@@ -172,8 +172,8 @@ static void the_epoch_is_of_changes_alone(void **state)
 static void choices_have_their_numbers(void **state)
 {
     (void)state;
-    const char *const isas[] = {"auto", "baseline", "avx2", "avx512", "neon"};
-    for (int i = 0; i < 5; i++) {
+    const char *const isas[] = {"auto", "baseline", "avx2", "avx512", "amx", "neon"};
+    for (int i = 0; i < 6; i++) {
         assert_int_equal(convop_set("isa", isas[i]), CONVOP_OK);
         assert_int_equal(int_of(CVP_SETTING_ISA), i - 1);
         assert_string_equal(info_of(CVP_SETTING_ISA).value, isas[i]);

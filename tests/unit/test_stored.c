@@ -32,7 +32,7 @@ static uint16_t narrowed(int type, float f)
 }
 
 #define FOR_EACH_HALF(isa, type)                                                                   \
-    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_isa_best(); isa++)                            \
+    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_isa_vectors(cvp_isa_best()); isa++)           \
         for (int type = 0; type < CVP_STORED_COUNT; type++)                                        \
             if (is_half(type))
 
@@ -110,7 +110,7 @@ static void loading(void **state)
     (void)state;
     struct rng r = {test_seed(34)};
     enum { MOST = 70 };
-    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_isa_best(); isa++)
+    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_isa_vectors(cvp_isa_best()); isa++)
         for (int64_t t = test_scaled(1000); t > 0; t--) {
             const enum cvp_stored_type type =
                 (enum cvp_stored_type)rng_int(&r, 0, CVP_STORED_COUNT - 1);
@@ -174,7 +174,7 @@ static void gathering(void **state)
     (void)state;
     struct rng r = {test_seed(33)};
     enum { ROWS = 5, ROW = 100, COLUMNS = 64, SLACK = 16 };
-    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_isa_best(); isa++)
+    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_isa_vectors(cvp_isa_best()); isa++)
         for (int type = 0; type < CVP_STORED_COUNT; type++) {
             const struct cvp_stored *k = cvp_stored((enum cvp_stored_type)type, (enum cvp_isa)isa);
             const size_t size = type == CVP_STORED_F64 ? 8 : 4;

@@ -182,7 +182,7 @@ static void all_tiles(void **state)
 {
     (void)state;
     struct rng r = {test_seed(14)};
-    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_isa_best(); isa++)
+    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_isa_vectors(cvp_isa_best()); isa++)
         for (int type = 0; type < CVP_FLOAT_COUNT; type++) {
             const struct cvp_tile_kernels *k =
                 cvp_tile_kernels((enum cvp_float)type, (enum cvp_isa)isa);
@@ -199,7 +199,7 @@ static void bits_of_any_shape(void **state)
     (void)state;
     struct rng r = {test_seed(15)};
     enum { SIZE = 16, DEPTH = 50, MOST = 64 };
-    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_isa_best(); isa++) {
+    for (int isa = CVP_ISA_BASELINE; isa <= (int)cvp_isa_vectors(cvp_isa_best()); isa++) {
         const struct cvp_tile_kernels *k = cvp_tile_kernels(CVP_F32, (enum cvp_isa)isa);
         float a[SIZE * DEPTH], b[DEPTH * MOST], whole[SIZE * MOST], part[SIZE * MOST];
         for (int i = 0; i < SIZE * DEPTH; i++) a[i] = (float)rng_real(&r, -1, 1);

@@ -7,12 +7,9 @@
 CVP_EACH_ISA(DECLARE)
 
 #define ENTRY(ISA, isa) [CVP_ISA_##ISA] = {&cvp_bn_f32_##isa, &cvp_bn_f64_##isa},
-static const struct bn_kernels *const tables[CVP_ISA_COUNT][2] = {CVP_EACH_ISA(ENTRY)};
+static const struct bn_kernels *const tables[CVP_ISA_VECTORS][2] = {CVP_EACH_ISA(ENTRY)};
 
 const struct bn_kernels *cvp_bn_kernels(int is_double, enum cvp_isa isa)
 {
-    /* A set that the CPU has and this build has not: the next lower one that it has. */
-    int i = (int)isa;
-    while (i > CVP_ISA_BASELINE && !tables[i][is_double]) i--;
-    return tables[i][is_double];
+    return tables[cvp_isa_vectors(isa)][is_double];
 }

@@ -8,13 +8,10 @@
 CVP_EACH_ISA(DECLARE)
 
 #define ENTRY(ISA, isa) [CVP_ISA_##ISA] = {&cvp_gemm_f32_##isa, &cvp_gemm_f64_##isa},
-static const struct cvp_gemm_kernels *const tables[CVP_ISA_COUNT][CVP_FLOAT_COUNT] = {
+static const struct cvp_gemm_kernels *const tables[CVP_ISA_VECTORS][CVP_FLOAT_COUNT] = {
     CVP_EACH_ISA(ENTRY)};
 
 const struct cvp_gemm_kernels *cvp_gemm_kernels(enum cvp_float type, enum cvp_isa isa)
 {
-    /* A set that the CPU has and this build has not: the next lower one that it has. */
-    int i = (int)isa;
-    while (i > CVP_ISA_BASELINE && !tables[i][type]) i--;
-    return tables[i][type];
+    return tables[cvp_isa_vectors(isa)][type];
 }

@@ -7,13 +7,11 @@
 CVP_EACH_ISA(DECLARE)
 
 #define ENTRY(ISA, isa) [CVP_ISA_##ISA] = cvp_stored_##isa,
-static const struct cvp_stored *const tables[CVP_ISA_COUNT] = {CVP_EACH_ISA(ENTRY)};
+static const struct cvp_stored *const tables[CVP_ISA_VECTORS] = {CVP_EACH_ISA(ENTRY)};
 
 const struct cvp_stored *cvp_stored(enum cvp_stored_type type, enum cvp_isa isa)
 {
-    int i = (int)isa < CVP_ISA_COUNT ? (int)isa : CVP_ISA_BASELINE;
-    while (i > CVP_ISA_BASELINE && !tables[i]) i--;
-    return &tables[i][type];
+    return &tables[cvp_isa_vectors(isa)][type];
 }
 
 static enum cvp_float float_of(enum cvp_stored_type type)

@@ -14,14 +14,12 @@
 CVP_EACH_ISA(DECLARE)
 
 #define ENTRY(ISA, isa) [CVP_ISA_##ISA] = {&cvp_tile_f32_##isa, &cvp_tile_f64_##isa},
-static const struct cvp_tile_kernels *const tables[CVP_ISA_COUNT][CVP_FLOAT_COUNT] = {
+static const struct cvp_tile_kernels *const tables[CVP_ISA_VECTORS][CVP_FLOAT_COUNT] = {
     CVP_EACH_ISA(ENTRY)};
 
 const struct cvp_tile_kernels *cvp_tile_kernels(enum cvp_float type, enum cvp_isa isa)
 {
-    int i = (int)isa < CVP_ISA_COUNT ? (int)isa : CVP_ISA_BASELINE;
-    while (i > CVP_ISA_BASELINE && !tables[i][type]) i--;
-    return tables[i][type];
+    return tables[cvp_isa_vectors(isa)][type];
 }
 
 /* Of n planes, those of which whole vectors may be read. */

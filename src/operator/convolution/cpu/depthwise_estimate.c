@@ -10,7 +10,7 @@
 /* Kernels with a path of their own. */
 static int has_path(const convop_conv_problem *p)
 {
-    const int most = p->isa == CVP_ISA_AVX512 ? 5 : 3;
+    const int most = cvp_isa_vectors(p->isa) == CVP_ISA_AVX512 ? 5 : 3;
     return p->kh == p->kw && p->sh == p->sw && p->sh <= 2 && (p->kh == 3 || p->kh == most);
 }
 

@@ -12,15 +12,12 @@ CVP_EACH_ISA(DECLARE)
 /* In the order of enum cvp_stored_type. */
 #define ENTRY(ISA, isa)                                                                            \
     [CVP_ISA_##ISA] = {&cvp_dw_f32_##isa, &cvp_dw_f64_##isa, &cvp_dw_f16_##isa, &cvp_dw_bf16_##isa},
-static const struct cvp_dw_kernels *const tables[CVP_ISA_COUNT][CVP_STORED_COUNT] = {
+static const struct cvp_dw_kernels *const tables[CVP_ISA_VECTORS][CVP_STORED_COUNT] = {
     CVP_EACH_ISA(ENTRY)};
 
 const struct cvp_dw_kernels *cvp_dw_kernels(const convop_conv_problem *p)
 {
-    /* A set that the CPU has and this build has not: the next lower one that it has. */
-    int i = p->isa < CVP_ISA_COUNT ? p->isa : CVP_ISA_BASELINE;
-    while (i > CVP_ISA_BASELINE && !tables[i][0]) i--;
-    return tables[i][cvp_conv_stored_type(p)];
+    return tables[cvp_isa_vectors(p->isa)][cvp_conv_stored_type(p)];
 }
 
 /* Of o outputs and k taps. A step that is not taken may be of any size. */

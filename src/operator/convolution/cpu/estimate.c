@@ -6,15 +6,10 @@
 /* Reading and writing what lies in no cache: about 30 GB/s for all threads together. */
 #define MEMORY_NS_PER_BYTE 0.03
 
-static enum cvp_isa isa_of(const convop_conv_problem *p)
-{
-    return p->isa < CVP_ISA_COUNT ? (enum cvp_isa)p->isa : CVP_ISA_BASELINE;
-}
-
 double cvp_conv_price(const convop_conv_problem *p, const conv_prices prices,
                       const double work[CONV_KINDS], double tasks)
 {
-    const double *ns = prices[isa_of(p)], bytes = cvp_conv_image_bytes(p);
+    const double *ns = prices[cvp_isa_vectors(p->isa)], bytes = cvp_conv_image_bytes(p);
     double shared = 0;
     for (int i = 1; i < CONV_KINDS; i++) shared += ns[i] * work[i];
     double total = ns[0] * work[0] + shared / cvp_conv_most(1, cvp_conv_least(p->threads, tasks));
@@ -25,14 +20,15 @@ double cvp_conv_price(const convop_conv_problem *p, const conv_prices prices,
 
 double cvp_conv_convert_price(const convop_conv_problem *p, double elements, double tasks)
 {
-    static const double ns[CVP_ISA_COUNT] = {1, 0.3, 0.15};
+    static const double ns[CVP_ISA_VECTORS] = {1, 0.3, 0.15};
     if (cvp_conv_is_wide(p)) return 0;
-    return ns[isa_of(p)] * 1e-6 * elements / cvp_conv_most(1, cvp_conv_least(p->threads, tasks));
+    return ns[cvp_isa_vectors(p->isa)] * 1e-6 * elements /
+           cvp_conv_most(1, cvp_conv_least(p->threads, tasks));
 }
 
 double cvp_conv_vector(const convop_conv_problem *p)
 {
-    return (double)(16 << isa_of(p)) / (double)cvp_conv_float_size(p);
+    return (double)(16 << cvp_isa_vectors(p->isa)) / (double)cvp_conv_float_size(p);
 }
 
 double cvp_conv_image_bytes(const convop_conv_problem *p)

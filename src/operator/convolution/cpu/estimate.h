@@ -18,7 +18,7 @@
 #define CONV_FIRST_LEVEL  (32 << 10)
 #define CONV_SECOND_LEVEL ((double)cvp_cpu_l2() / 2)
 
-typedef double conv_prices[CVP_ISA_COUNT][CONV_KINDS];
+typedef double conv_prices[CVP_ISA_VECTORS][CONV_KINDS];
 
 /* Milliseconds. `tasks` is how many parts the row cuts the work into. */
 double cvp_conv_price(const convop_conv_problem *p, const conv_prices prices,

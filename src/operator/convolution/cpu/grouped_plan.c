@@ -10,14 +10,11 @@ CVP_EACH_ISA(DECLARE)
 
 /* In the order of enum cvp_float. */
 #define ENTRY(ISA, isa) [CVP_ISA_##ISA] = {&cvp_grouped_f32_##isa, &cvp_grouped_f64_##isa},
-static const struct cvp_grouped_kernels *const tables[CVP_ISA_COUNT][2] = {CVP_EACH_ISA(ENTRY)};
+static const struct cvp_grouped_kernels *const tables[CVP_ISA_VECTORS][2] = {CVP_EACH_ISA(ENTRY)};
 
 const struct cvp_grouped_kernels *cvp_grouped_kernels(const convop_conv_problem *p)
 {
-    /* A set that the CPU has and this build has not: the next lower one that it has. */
-    int i = p->isa < CVP_ISA_COUNT ? p->isa : CVP_ISA_BASELINE;
-    while (i > CVP_ISA_BASELINE && !tables[i][0]) i--;
-    return tables[i][cvp_conv_float(p)];
+    return tables[cvp_isa_vectors(p->isa)][cvp_conv_float(p)];
 }
 
 /* The spread rows that a strip's outputs read should stay in the first-level cache; a ring beyond

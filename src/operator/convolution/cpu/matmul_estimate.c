@@ -4,7 +4,7 @@
 #include "src/operator/convolution/cpu/matmul.h"
 
 /* Rows of a register tile at most; its columns are two vectors. */
-static const double tile_rows[CVP_ISA_COUNT] = {6, 6, 14};
+static const double tile_rows[CVP_ISA_VECTORS] = {6, 6, 14};
 
 /* Call; products; tiles; vector multiply-adds; elements packed of a, of b; elements of columns,
  * runs of them; bytes. */
@@ -54,7 +54,7 @@ static const conv_prices prices[3][2] =
 double cvp_conv_products_price(const convop_conv_problem *p, const struct cvp_conv_products *w)
 {
     const double lanes = cvp_conv_vector(p);
-    const double rows = tile_rows[p->isa < CVP_ISA_COUNT ? p->isa : CVP_ISA_BASELINE];
+    const double rows = tile_rows[cvp_isa_vectors(p->isa)];
     const double tiles = cvp_conv_parts(w->m, rows) * cvp_conv_parts(w->n, 2 * lanes) *
                          cvp_conv_parts(w->k, CVP_GEMM_KC);
     const double work[CONV_KINDS] = {1,

@@ -12,14 +12,11 @@
 CVP_EACH_ISA(DECLARE)
 
 #define ENTRY(ISA, isa) [CVP_ISA_##ISA] = &cvp_winograd_##isa,
-static const struct cvp_winograd_kernels *const tables[CVP_ISA_COUNT] = {CVP_EACH_ISA(ENTRY)};
+static const struct cvp_winograd_kernels *const tables[CVP_ISA_VECTORS] = {CVP_EACH_ISA(ENTRY)};
 
 const struct cvp_winograd_kernels *cvp_winograd_kernels(enum cvp_isa isa)
 {
-    /* A set that the CPU has and this build has not: the next lower one that it has. */
-    int i = (int)isa < CVP_ISA_COUNT ? (int)isa : CVP_ISA_BASELINE;
-    while (i > CVP_ISA_BASELINE && !tables[i]) i--;
-    return tables[i];
+    return tables[cvp_isa_vectors(isa)];
 }
 
 /* Below these the transforms cost what the products save. */
