@@ -1,0 +1,133 @@
+/* Cutting a problem for the row `split`, backward by weights. */
+#include "src/common/alloc.h"
+#include "src/common/cpu.h"
+#include "src/common/size.h"
+#include "src/operator/convolution/cpu/split_filter.h"
+
+int64_t cvp_conv_split_filter_plane(int64_t pixels)
+{
+    return (cvp_ceil_div((pixels + 2 * SPLIT_DEPTH) * 2, SPLIT_LINE) | 1) * SPLIT_LINE;
+}
+
+static int64_t plane_bytes(const struct split_filter *f, const struct split_grid *g)
+{
+    int64_t bytes;
+    if (g->pixels > INT64_MAX / 8) return INT64_MAX;
+    if (f->is_tiled)
+        return cvp_mul_i64(cvp_ceil_div(g->sums, SPLIT_DEPTH), SPLIT_PAIRS * f->rows, &bytes)
+                   ? bytes
+                   : INT64_MAX;
+    if (!cvp_mul_i64(cvp_conv_split_filter_plane(g->pixels), SPLIT_TERMS * SPLIT_PANEL * f->rows,
+                     &bytes))
+        return INT64_MAX;
+    return bytes;
+}
+
+static int64_t pair_bytes(const struct split_filter *f, const struct split_grid *g)
+{
+    int64_t bytes;
+    if (!cvp_mul_i64(cvp_ceil_div(g->sums, SPLIT_DEPTH), SPLIT_PAIRS * f->columns, &bytes))
+        return INT64_MAX;
+    return bytes;
+}
+
+/* A lane's own planes, which become pairs. */
+static int64_t lane_bytes(const struct split_filter *f, const struct split_grid *g)
+{
+    return f->p->channels_last ? 0
+                               : SPLIT_TERMS * SPLIT_SIDE * cvp_conv_split_filter_plane(g->pixels);
+}
+
+/* Those of one lane. */
+static int64_t bytes_of(const void *arg, const struct split_grid *g)
+{
+    const int64_t planes = plane_bytes(arg, g), pairs = pair_bytes(arg, g);
+    if (planes > INT64_MAX / 4 || pairs > INT64_MAX / 4) return INT64_MAX;
+    return planes + pairs + lane_bytes(arg, g); /* not more than planes */
+}
+
+/* Forward. Pixels that are read where they are written, of an image or, in N*C, of all, are one
+ * row. */
+static void set_walk(struct split_filter *f)
+{
+    const convop_conv_problem *p = f->p;
+    f->walk.d = cvp_conv_forward_axis(p, 0);
+    f->walk.h = cvp_conv_forward_axis(p, 1);
+    f->walk.w = cvp_conv_forward_axis(p, 2);
+    f->mb = p->mb;
+    if (!cvp_conv_is_pointwise(p)) return;
+    f->walk.w.count = cvp_conv_dst_pixels(p);
+    f->walk.d.count = f->walk.h.count = f->walk.d.in_size = f->walk.h.in_size = 1;
+    if (p->channels_last) {
+        f->walk.w.count *= p->mb;
+        f->mb = 1;
+    }
+    f->walk.w.in_size = f->walk.w.count;
+}
+
+static int is_taken(const struct split_filter *f, char why[CONVOP_WHY_SIZE])
+{
+    const convop_conv_problem *p = f->p;
+    const int64_t c = cvp_min_i64(p->ic, p->oc) / p->g;
+    if (!f->kernels) return cvp_conv_refuse(why, "it needs the instruction set amx");
+    if (cvp_conv_element_size(p) != sizeof(float))
+        return cvp_conv_refuse(why, "it computes in float32");
+    if (c < SPLIT_MIN_CHANNELS)
+        return cvp_conv_refuse(why, "a group has %lld channels, it takes at least %d", (long long)c,
+                               SPLIT_MIN_CHANNELS);
+    if (f->taps > SPLIT_MAX_TAPS)
+        return cvp_conv_refuse(why, "the window has %lld places, it takes up to %d",
+                               (long long)f->taps, SPLIT_MAX_TAPS);
+    if (p->sw > SPLIT_MAX_ALONG) return cvp_conv_refuse(why, "the stride is larger than it takes");
+    return 1;
+}
+
+/* With one tap either may be. Turning a tensor on its way in takes as long for two elements as
+ * turning sums, which lie across diff_weights if src is planes, does for one. */
+static int is_src_planes(const struct split_filter *f)
+{
+    const convop_conv_problem *p = f->p;
+    if (f->taps > 1) return 1;
+    const double pixels = (double)p->mb * (double)cvp_conv_dst_pixels(p);
+    const double less = (double)((p->channels_last ? p->oc - p->ic : p->ic - p->oc) / p->g);
+    return 2 * pixels * less > (double)(p->ic / p->g) * (double)(p->oc / p->g);
+}
+
+struct split_filter cvp_conv_split_filter_plan(const convop_conv_problem *p,
+                                               char why[CONVOP_WHY_SIZE])
+{
+    struct split_filter f = {
+        .p = p, .kernels = cvp_split_kernels(p->isa), .taps = cvp_conv_taps(p)};
+    if (!is_taken(&f, why)) return f;
+    set_walk(&f);
+    const int64_t in = cvp_conv_src_pixels(p), out = cvp_conv_dst_pixels(p);
+    const struct split_side src = {{p->ic / p->g, p->ic, p->ih, p->iw, in, in * p->ic, p->src}, 1};
+    const struct split_side dst = {{p->oc / p->g, p->oc, p->oh, p->ow, out, out * p->oc, p->dst},
+                                   0};
+    f.planes = is_src_planes(&f) ? src : dst;
+    f.pairs = is_src_planes(&f) ? dst : src;
+    f.is_tiled = f.taps == 1 && p->channels_last;
+    f.rows = cvp_ceil_div(f.planes.end.c, SPLIT_PANEL);
+    f.columns = cvp_ceil_div(f.pairs.end.c, SPLIT_PANEL);
+    const int64_t near = cvp_cpu_l2() / 2,
+                  limit = p->workspace_limit < INT64_MAX ? (int64_t)p->workspace_limit : INT64_MAX;
+    f.block = cvp_conv_split_cut(&f.walk, f.mb, cvp_min_i64(near, limit), bytes_of, &f);
+    f.blocks = cvp_conv_split_blocks(&f.block, &f.walk, f.mb);
+    struct split_grid g = cvp_conv_split_grid(&f.walk);
+    if (!cvp_conv_split_grid_size(&g, &f.block) || bytes_of(&f, &g) > INT64_MAX / 2) {
+        cvp_conv_refuse(why, "a block of it is too large to be counted");
+        return f;
+    }
+    f.plane_bytes = cvp_round_up((size_t)plane_bytes(&f, &g), CVP_BUFFER_ALIGN);
+    f.pair_bytes = cvp_round_up((size_t)pair_bytes(&f, &g), CVP_BUFFER_ALIGN);
+    f.lane_bytes = (size_t)lane_bytes(&f, &g);
+    const size_t shared = f.plane_bytes + f.pair_bytes;
+    if (shared <= p->workspace_limit) {
+        f.lanes = p->threads;
+        if (f.lane_bytes > 0)
+            f.lanes =
+                (int)cvp_min_i64(f.lanes, (int64_t)((p->workspace_limit - shared) / f.lane_bytes));
+    }
+    cvp_conv_has_lanes(p, f.lanes, why);
+    return f;
+}
