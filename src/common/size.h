@@ -46,6 +46,17 @@ static inline int64_t cvp_max_i64(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* The greatest common divisor, of a, b >= 0 that are not both 0. */
+static inline int64_t cvp_gcd_i64(int64_t a, int64_t b)
+{
+    while (b) {
+        const int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
 /* a / b rounded up, a >= 0, b > 0; cannot overflow. */
 static inline int64_t cvp_ceil_div(int64_t a, int64_t b)
 {

@@ -37,17 +37,12 @@ static int64_t pixels_of(const struct packed *k, const struct stencil *s)
     return k->p->mb * s->d.count * s->h.count * s->w.count;
 }
 
-static int64_t taps_of(const struct stencil *s)
-{
-    return s->d.taps * s->h.taps * s->w.taps;
-}
-
 static int64_t most_taps(const struct packed *k)
 {
     int64_t most = 0;
     for (int64_t i = 0; i < k->phases; i++) {
         const struct stencil s = cvp_conv_stencil(k->p, i, 0);
-        most = cvp_max_i64(most, taps_of(&s));
+        most = cvp_max_i64(most, cvp_conv_stencil_taps(&s));
     }
     return most;
 }
@@ -58,7 +53,7 @@ static int is_zoned(struct packed *k)
     const struct stencil all = cvp_conv_stencil(k->p, 0, 0);
     /* Zones find their weights among those of the whole window; of an image smaller than the stride
      * the only phase has some of its taps. */
-    if (taps_of(&all) != k->taps) return 0;
+    if (cvp_conv_stencil_taps(&all) != k->taps) return 0;
     k->zones.d = cvp_conv_stencil_is_sparse(&all.d);
     k->zones.h = cvp_conv_stencil_is_sparse(&all.h);
     k->zones.w = cvp_conv_stencil_is_sparse(&all.w);
@@ -67,10 +62,13 @@ static int is_zoned(struct packed *k)
     int64_t at[3] = {0};
     double products = 0; /* more than 64 bits may count */
     while (cvp_conv_stencil_next_zone(&all, k->zones, at, &s)) {
-        if (taps_of(&s) == 0) return 0; /* sums of nothing: not worth a case of their own */
-        products += (double)taps_of(&s) * (double)cvp_max_i64(pixels_of(k, &s), FETCH_PIXELS);
+        if (cvp_conv_stencil_taps(&s) == 0)
+            return 0; /* sums of nothing: not worth a case of their own */
+        products +=
+            (double)cvp_conv_stencil_taps(&s) * (double)cvp_max_i64(pixels_of(k, &s), FETCH_PIXELS);
     }
-    return products * 100 <= (double)taps_of(&all) * (double)pixels_of(k, &all) * ZONED_PERCENT;
+    return products * 100 <=
+           (double)cvp_conv_stencil_taps(&all) * (double)pixels_of(k, &all) * ZONED_PERCENT;
 }
 
 /* Blocks of pixels, so many for each lane, that lanes do not share; 0: they would be too small.
@@ -147,7 +145,7 @@ static int measure(struct packed *k, int64_t depth)
 struct packed cvp_conv_packed_zone(const struct packed *k, const struct stencil *zone)
 {
     struct packed z = *k;
-    const int64_t depth = taps_of(zone) * k->ends.in.c;
+    const int64_t depth = cvp_conv_stencil_taps(zone) * k->ends.in.c;
     cut(&z, pixels_of(k, zone), depth);
     measure(&z, depth); /* less than the whole, which could be counted */
     return z;
@@ -166,9 +164,11 @@ static void measure_zones(struct packed *k)
         const struct packed z = cvp_conv_packed_zone(k, &s);
         if (z.pixel_bytes > k->pixel_bytes) k->pixel_bytes = z.pixel_bytes;
         if (z.lane_bytes > k->lane_bytes) k->lane_bytes = z.lane_bytes;
-        taken += (double)taps_of(&s) * (double)cvp_ceil_div(pixels_of(k, &s), z.block);
+        taken +=
+            (double)cvp_conv_stencil_taps(&s) * (double)cvp_ceil_div(pixels_of(k, &s), z.block);
     }
-    k->packs_all = !k->p->channels_last || taken > PACKED_ONCE * (double)taps_of(&all);
+    k->packs_all =
+        !k->p->channels_last || taken > PACKED_ONCE * (double)cvp_conv_stencil_taps(&all);
 }
 
 struct packed cvp_conv_packed_plan(const convop_conv_problem *p)

@@ -5,20 +5,10 @@
 #include "src/engine/parallel.h"
 #include "src/operator/convolution/cpu/packed.h"
 
-/* The window's place of a phase's tap. */
-static int64_t place_of(const struct packed *k, const struct stencil *s, int64_t tap)
-{
-    const int64_t jw = tap % s->w.taps, jh = tap / s->w.taps % s->h.taps;
-    const int64_t jd = tap / s->w.taps / s->h.taps;
-    return ((s->d.k_first + jd * s->d.k_step) * k->p->kh + s->h.k_first + jh * s->h.k_step) *
-               k->p->kw +
-           s->w.k_first + jw * s->w.k_step;
-}
-
 int64_t cvp_conv_packed_place(const struct packed *k, const struct packed_block *b, int64_t p)
 {
     const int64_t c = k->ends.in.c;
-    return k->is_zoned ? place_of(k, &b->s, p / c) * c + p % c : p;
+    return k->is_zoned ? cvp_conv_stencil_place(k->p, &b->s, p / c) * c + p % c : p;
 }
 
 const char *cvp_conv_packed_weights_at(const struct packed *k, const struct packed_block *b,
@@ -27,7 +17,8 @@ const char *cvp_conv_packed_weights_at(const struct packed *k, const struct pack
     const convop_conv_problem *q = k->p;
     const int64_t icg = q->ic / q->g, ocg = q->oc / q->g, taps = b->depth / k->ends.in.c;
     const int64_t i = k->is_by_tap ? p % k->ends.in.c : p / taps;
-    const int64_t place = place_of(k, &b->s, k->is_by_tap ? p / k->ends.in.c : p % taps);
+    const int64_t place =
+        cvp_conv_stencil_place(k->p, &b->s, k->is_by_tap ? p / k->ends.in.c : p % taps);
     const int forward = q->direction == CONVOP_FWD;
     const int64_t o = b->g * ocg + (forward ? c : i), in = forward ? i : c;
     return weights + (q->channels_last ? (o * k->taps + place) * icg + in

@@ -158,7 +158,7 @@ static convop_status run(const convop_conv_problem *p, const convop_conv_operand
     for (int64_t phase = 0; phase < k->phases; phase++) {
         w.s = cvp_conv_split_stencil(k, phase);
         w.job.layout = cvp_conv_split_grid(&w.s);
-        w.job.walk_taps = w.s.d.taps * w.s.h.taps * w.s.w.taps;
+        w.job.walk_taps = cvp_conv_stencil_taps(&w.s);
         w.job.out_step = w.s.w.out_step;
         w.job.out_row = w.s.h.out_step * k->ends.out.w;
         w.job.out_depth = w.s.d.out_step * k->ends.out.h * k->ends.out.w;

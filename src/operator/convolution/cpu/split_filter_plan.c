@@ -6,7 +6,7 @@
 
 int64_t cvp_conv_split_filter_plane(int64_t pixels)
 {
-    return (cvp_ceil_div((pixels + 2 * SPLIT_DEPTH) * 2, SPLIT_LINE) | 1) * SPLIT_LINE;
+    return split_odd_lines((pixels + 2 * SPLIT_DEPTH) * 2);
 }
 
 static int64_t plane_bytes(const struct split_filter *f, const struct split_grid *g)

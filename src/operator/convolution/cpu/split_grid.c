@@ -8,16 +8,6 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
 static int64_t input_of(const struct split_axis *a, int64_t tap)
 {
     return a->at.at_first + tap * a->at.at_step;
@@ -28,7 +18,7 @@ static struct split_axis axis_of(const struct stencil_axis *at)
     struct split_axis a = {.at = *at, .phases = 1};
     if (at->taps == 0) return a;
     const int64_t step = at->at_step < 0 ? -at->at_step : at->at_step;
-    a.phases = cvp_min_i64(at->taps, at->in_step / gcd(at->in_step, step));
+    a.phases = cvp_min_i64(at->taps, at->in_step / cvp_gcd_i64(at->in_step, step));
     const int64_t first = floor_div(input_of(&a, 0), at->in_step);
     const int64_t last = floor_div(input_of(&a, at->taps - 1), at->in_step);
     a.low = cvp_min_i64(first, last);

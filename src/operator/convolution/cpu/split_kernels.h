@@ -20,6 +20,13 @@
 #define SPLIT_LINE  64 /* bytes of a row of a tile: 32 elements, or 16 sums */
 #define SPLIT_BYTES (SPLIT_SIDE * SPLIT_LINE)
 
+/* At least so many bytes, in an odd number of lines: rows of tiles that are so far apart lie in
+ * different sets of the first-level cache. */
+static inline int64_t split_odd_lines(int64_t bytes)
+{
+    return ((bytes + SPLIT_LINE - 1) / SPLIT_LINE | 1) * SPLIT_LINE;
+}
+
 /* How an operand of tiles lies, in bytes. Rows of a are its rows, each 32 elements along the depth;
  * rows of b are pairs along the depth, each of 16 columns. */
 struct split_operand {

@@ -17,13 +17,6 @@
 #define NEAR_BYTES  ((int64_t)48 << 10)
 #define GROUP_BYTES ((int64_t)512 << 10)
 
-/* Lines of a pixel's terms and steps: an odd number of them, so that a tile's rows meet in few sets
- * of the first-level cache no more than others do. */
-static int64_t odd_lines(int64_t bytes)
-{
-    return (cvp_ceil_div(bytes, SPLIT_LINE) | 1) * SPLIT_LINE;
-}
-
 struct stencil cvp_conv_split_stencil(const struct split_walk *k, int64_t phase)
 {
     struct stencil s = cvp_conv_stencil(k->p, phase, k->is_merged);
@@ -36,7 +29,7 @@ struct stencil cvp_conv_split_stencil(const struct split_walk *k, int64_t phase)
 
 int64_t cvp_conv_split_plane(const struct split_grid *g)
 {
-    return odd_lines((g->pixels + SPLIT_PANEL) * 4);
+    return split_odd_lines((g->pixels + SPLIT_PANEL) * 4);
 }
 
 static int64_t grid_bytes(const struct split_walk *k, const struct split_grid *g)
@@ -67,7 +60,7 @@ static void cut_blocks(struct split_walk *k, const struct stencil *s, int64_t mo
 
 int64_t cvp_conv_split_weight_bytes(const struct split_walk *k, const struct stencil *s)
 {
-    return k->p->g * k->panels * s->d.taps * s->h.taps * s->w.taps * k->steps * SPLIT_WEIGHTS;
+    return k->p->g * k->panels * cvp_conv_stencil_taps(s) * k->steps * SPLIT_WEIGHTS;
 }
 
 static int is_taken(const struct split_walk *k, char why[CONVOP_WHY_SIZE])
@@ -167,7 +160,7 @@ struct split_walk cvp_conv_split_walk_plan(const convop_conv_problem *p, char wh
     k.mb = k.is_merged && p->channels_last ? 1 : p->mb;
     k.steps = cvp_ceil_div(k.ends.in.c, SPLIT_DEPTH);
     k.panels = cvp_ceil_div(k.ends.out.c, SPLIT_PANEL);
-    k.pixel = p->channels_last ? odd_lines(k.steps * SPLIT_TERMS * SPLIT_LINE) : 4;
+    k.pixel = p->channels_last ? split_odd_lines(k.steps * SPLIT_TERMS * SPLIT_LINE) : 4;
     k.weights =
         p->channels_last
             ? (struct split_operand){2 * SPLIT_LINE, SPLIT_LINE, 2 * SPLIT_BYTES, SPLIT_WEIGHTS}

@@ -27,15 +27,6 @@ static struct filters filters_of(const struct split_walk *k, const float *weight
     return (struct filters){weights + place, filter, k->taps};
 }
 
-/* The window's place of a tap of the walk. */
-static int64_t place_of(const convop_conv_problem *p, const struct stencil *s, int64_t tap)
-{
-    const int64_t w = tap % s->w.taps, h = tap / s->w.taps % s->h.taps;
-    const int64_t d = tap / s->w.taps / s->h.taps;
-    return ((s->d.k_first + d * s->d.k_step) * p->kh + s->h.k_first + h * s->h.k_step) * p->kw +
-           s->w.k_first + w * s->w.k_step;
-}
-
 /* A step's filters: output channels from c on by input channels from i on, of the walk; how many of
  * each are there. The walk's input channels are the filters' backward. */
 struct step {
@@ -111,9 +102,9 @@ static void pack_step(const struct step *s, char *to)
 void cvp_conv_split_panel(const struct split_walk *k, const struct stencil *s, const void *weights,
                           int64_t g, int64_t panel, char *packed)
 {
-    const int64_t taps = s->d.taps * s->h.taps * s->w.taps;
+    const int64_t taps = cvp_conv_stencil_taps(s);
     for (int64_t t = 0; t < taps; t++) {
-        const struct filters f = filters_of(k, weights, g, place_of(k->p, s, t));
+        const struct filters f = filters_of(k, weights, g, cvp_conv_stencil_place(k->p, s, t));
         struct step step = {k, &f, panel * SPLIT_PANEL, 0, 0, 0};
         step.outs = cvp_min_i64(SPLIT_PANEL, k->ends.out.c - step.c);
         for (int64_t i = 0; i < k->steps; i++, packed += SPLIT_WEIGHTS) {

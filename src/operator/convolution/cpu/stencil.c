@@ -4,16 +4,6 @@
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/window.h"
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
 /* An axis of the problem: input, output, kernel, stride, dilation, padding. */
 struct sizes {
     int64_t i, o, k, s, d, p;
@@ -46,7 +36,7 @@ struct stencil_axis cvp_conv_forward_axis(const convop_conv_problem *p, int axis
 struct stencil_axis cvp_conv_backward_axis(const convop_conv_problem *p, int axis, int64_t r)
 {
     const struct sizes z = sizes_of(p, axis);
-    const int64_t d = z.k > 1 ? z.d : 1, common = gcd(z.s, d);
+    const int64_t d = z.k > 1 ? z.d : 1, common = cvp_gcd_i64(z.s, d);
     struct stencil_axis a = {.count = cvp_ceil_div(z.i - r, z.s),
                              .out_first = r,
                              .out_step = z.s,

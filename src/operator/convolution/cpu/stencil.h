@@ -38,6 +38,21 @@ int64_t cvp_conv_phases(const convop_conv_problem *p);
  * are merged into w, so that a pointwise convolution has one long row. */
 struct stencil cvp_conv_stencil(const convop_conv_problem *p, int64_t phase, int merge);
 
+/* The window's place of a walk's tap (jd * h.taps + jh) * w.taps + jw. */
+static inline int64_t cvp_conv_stencil_place(const convop_conv_problem *p, const struct stencil *s,
+                                             int64_t tap)
+{
+    const int64_t jw = tap % s->w.taps, jh = tap / s->w.taps % s->h.taps;
+    const int64_t jd = tap / s->w.taps / s->h.taps;
+    const int64_t kd = s->d.k_first + jd * s->d.k_step, kh = s->h.k_first + jh * s->h.k_step;
+    return (kd * p->kh + kh) * p->kw + s->w.k_first + jw * s->w.k_step;
+}
+
+static inline int64_t cvp_conv_stencil_taps(const struct stencil *s)
+{
+    return s->d.taps * s->h.taps * s->w.taps;
+}
+
 /* The axes of a walk that fall into zones. */
 struct stencil_zones {
     int d, h, w;
