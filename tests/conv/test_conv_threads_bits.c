@@ -60,6 +60,16 @@ static void packed(void **state)
     assert_int_equal(convop_set("impl", NULL), CONVOP_OK);
 }
 
+/* Whether this machine has the row. */
+static int is_there(struct conv_case *c, const char *impl)
+{
+    convop_conv_row rows[CONV_CASE_MAX_ROWS];
+    const int count = conv_case_rows(c, CONVOP_BWD_W, rows);
+    for (int i = 0; i < count; i++)
+        if (strcmp(rows[i].name, impl) == 0) return 1;
+    return 0;
+}
+
 /* By weights, where pixels are enough for sums of lanes' own, by each row that has such. */
 static void weights(void **state)
 {
@@ -73,13 +83,21 @@ static void weights(void **state)
                     {"packed", {2, 1, BOX_F32, 3, 6, 34, 2, 32, 3, 1, 1, 1}},
                     {"pointwise", {2, 1, BOX_F32, 2, 24, 41, 1, 40, 1, 1, 1, 0}},
                     {"pointwise", {2, 1, BOX_F64, 2, 41, 24, 1, 40, 1, 1, 1, 0}},
-                    {"pointwise", {2, 1, BOX_F32, 1, 70, 33, 1, 9, 1, 1, 1, 0}}};
+                    {"pointwise", {2, 1, BOX_F32, 1, 70, 33, 1, 9, 1, 1, 1, 0}},
+                    {"split", {2, 0, BOX_F32, 4, 96, 70, 1, 40, 1, 1, 1, 0}},
+                    {"split", {2, 1, BOX_F32, 4, 70, 96, 1, 40, 1, 1, 1, 0}},
+                    {"split", {2, 0, BOX_F32, 4, 40, 48, 2, 40, 3, 1, 1, 1}},
+                    {"split", {2, 1, BOX_F32, 5, 64, 64, 1, 40, 3, 2, 1, 1}}};
     for (size_t s = 0; s < sizeof problems / sizeof problems[0]; s++) {
-        assert_int_equal(convop_set("impl", problems[s].impl), CONVOP_OK);
         struct conv_case c;
         struct rng r = {s + 1};
         unsigned char *first = NULL;
         conv_case_fixed(&c, &problems[s].size, 0, s);
+        if (strcmp(problems[s].impl, "split") == 0 && !is_there(&c, "split")) {
+            conv_case_destroy(&c);
+            continue;
+        }
+        assert_int_equal(convop_set("impl", problems[s].impl), CONVOP_OK);
         box_fill_real(&c.src, &r);
         box_fill_real(&c.diff_dst, &r);
         for (int i = 0; i < 3; i++)
@@ -96,8 +114,8 @@ static void weights(void **state)
         }
         free(first);
         conv_case_destroy(&c);
+        assert_int_equal(convop_set("impl", NULL), CONVOP_OK);
     }
-    assert_int_equal(convop_set("impl", NULL), CONVOP_OK);
 }
 
 int main(void)

@@ -2,8 +2,11 @@
  *
  * Of a block of pixels one tensor is laid out as planes, the other as pairs (split_filter_stage.c);
  * each tap and 32 by 32 channels are then one product over all of them. Blocks follow each other,
- * and their sums are added in diff_weights. Lanes share the making and the products of a block, so
- * that nobody's sums are added twice. */
+ * and their sums are added in diff_weights.
+ *
+ * Many blocks are cut into chunks with sums of their own, which are added at last: each lane takes
+ * whole chunks, so that none reads what another has laid out, which takes longer than to lay it
+ * out. Where there are too few of them, lanes share the making and the products of a block. */
 #include "src/operator/convolution/cpu/split_filter.h"
 #include "src/common/size.h"
 #include "src/common/stage.h"
@@ -20,7 +23,7 @@ static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE
 static size_t workspace(const convop_conv_problem *p)
 {
     const struct split_filter *f = p->cut;
-    return f->plane_bytes + f->pair_bytes + (size_t)f->lanes * f->lane_bytes;
+    return cvp_conv_split_filter_shared(f) + (size_t)f->lanes * f->lane_bytes;
 }
 
 static void run_planes(void *arg, int lane, int64_t begin, int64_t end)
@@ -35,7 +38,7 @@ static void run_pairs(void *arg, int lane, int64_t begin, int64_t end)
 {
     const struct split_filter_job *job = arg;
     const int outer = cvp_stage_enter(CONVOP_STAGE_LOWERING);
-    cvp_conv_split_pairs(job, job->lanes + (size_t)lane * job->f->lane_bytes, begin, end);
+    cvp_conv_split_pairs(job, job->turned + (size_t)lane * job->f->lane_bytes, begin, end);
     cvp_stage_leave(outer);
 }
 
@@ -63,29 +66,99 @@ static void set_planes(struct split_filter_job *job)
     }
 }
 
+/* Chunk i of those of all groups, without its block; returns the first of its blocks. */
+static int64_t set_chunk(struct split_filter_job *job, int64_t i)
+{
+    const struct split_filter *f = job->f;
+    job->g = i / f->chunks;
+    job->chunk = i % f->chunks;
+    if (job->chunk > 0) job->out = (float *)(job->sums + (size_t)(job->chunk - 1) * f->sum_bytes);
+    return f->blocks * job->chunk / f->chunks;
+}
+
+static int64_t end_of(const struct split_filter_job *job)
+{
+    return job->f->blocks * (job->chunk + 1) / job->f->chunks;
+}
+
+static void set_block(struct split_filter_job *job, int64_t i)
+{
+    const struct split_filter *f = job->f;
+    job->b = cvp_conv_split_block(&f->block, &f->walk, f->mb, i);
+    job->add = (job->chunk == 0 && f->p->add) || i > f->blocks * job->chunk / f->chunks;
+    cvp_conv_split_grid_size(&job->layout, &job->b);
+    job->steps = cvp_ceil_div(job->layout.sums, SPLIT_DEPTH);
+    set_planes(job);
+}
+
+static int64_t count_products(const struct split_filter *f)
+{
+    return f->rows * f->columns * f->taps;
+}
+
+static void run_chunks(void *arg, int lane, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++) {
+        struct split_filter_job job = *(const struct split_filter_job *)arg;
+        const size_t own = (size_t)lane * job.f->lane_bytes;
+        job.planes += own;
+        job.pairs += own;
+        for (int64_t block = set_chunk(&job, i); block < end_of(&job); block++) {
+            set_block(&job, block);
+            run_planes(&job, lane, 0, cvp_conv_split_plane_parts(&job));
+            run_pairs(&job, lane, 0, cvp_conv_split_pair_parts(&job));
+            run_products(&job, lane, 0, count_products(job.f));
+        }
+    }
+}
+
+static void share_chunk(const struct split_filter_job *all, int64_t i,
+                        const convop_context *context)
+{
+    struct split_filter_job job = *all;
+    const struct split_filter *f = job.f;
+    for (int64_t block = set_chunk(&job, i); block < end_of(&job); block++) {
+        set_block(&job, block);
+        cvp_parallel_on(context, f->lanes, cvp_conv_split_plane_parts(&job), run_planes, &job);
+        cvp_parallel_on(context, f->lanes, cvp_conv_split_pair_parts(&job), run_pairs, &job);
+        cvp_parallel_on(context, f->lanes, count_products(f), run_products, &job);
+    }
+}
+
+/* Filters to which the sums of further chunks are added, in their order. */
+static void add_chunks(void *arg, int lane, int64_t begin, int64_t end)
+{
+    (void)lane;
+    const struct split_filter_job *job = arg;
+    const struct split_filter *f = job->f;
+    const int64_t filter = f->p->ic / f->p->g * f->taps;
+    for (int64_t i = begin; i < end; i++)
+        for (int64_t chunk = 1; chunk < f->chunks; chunk++) {
+            const char *sums = job->sums + (size_t)(chunk - 1) * f->sum_bytes;
+            cvp_conv_numbers(f->p)->store(job->out + i * filter, 0, 1,
+                                          (const float *)sums + i * filter, 0, 1, filter, 1);
+        }
+}
+
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,
                          const convop_context *context, void *workspace)
 {
     const struct split_filter *f = p->cut;
+    char *grids = (char *)workspace + (size_t)(f->chunks - 1) * f->sum_bytes;
     struct split_filter_job job = {.f = f,
                                    .src = t->src,
                                    .dst = t->dst,
                                    .out = t->out,
-                                   .planes = workspace,
-                                   .pairs = (char *)workspace + f->plane_bytes,
-                                   .lanes = (char *)workspace + f->plane_bytes + f->pair_bytes,
+                                   .sums = workspace,
+                                   .planes = grids,
+                                   .pairs = grids + f->plane_bytes,
+                                   .turned = grids + f->plane_bytes + f->pair_bytes,
                                    .layout = cvp_conv_split_grid(&f->walk)};
-    for (int64_t i = 0; i < p->g * f->blocks; i++) {
-        job.g = i / f->blocks;
-        job.b = cvp_conv_split_block(&f->block, &f->walk, f->mb, i % f->blocks);
-        job.add = p->add || i % f->blocks > 0;
-        cvp_conv_split_grid_size(&job.layout, &job.b);
-        job.steps = cvp_ceil_div(job.layout.sums, SPLIT_DEPTH);
-        set_planes(&job);
-        cvp_parallel_on(context, f->lanes, cvp_conv_split_plane_parts(&job), run_planes, &job);
-        cvp_parallel_on(context, f->lanes, cvp_conv_split_pair_parts(&job), run_pairs, &job);
-        cvp_parallel_on(context, f->lanes, f->rows * f->columns * f->taps, run_products, &job);
-    }
+    if (f->is_apart)
+        cvp_parallel_on(context, f->lanes, p->g * f->chunks, run_chunks, &job);
+    else
+        for (int64_t i = 0; i < p->g * f->chunks; i++) share_chunk(&job, i, context);
+    if (f->chunks > 1) cvp_parallel_on(context, f->lanes, p->oc, add_chunks, &job);
     return CONVOP_OK;
 }
 

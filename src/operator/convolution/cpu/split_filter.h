@@ -22,18 +22,28 @@ struct split_filter {
     int64_t taps;
     int64_t mb; /* images; 1 where those of N*C are one row */
     struct split_side planes, pairs;
-    int is_tiled;             /* planes are cut into the rows of tiles */
-    int64_t rows, columns;    /* panels of 32 channels of planes, of pairs */
-    struct split_block block; /* its largest sizes */
-    int64_t blocks;
+    int is_tiled;                   /* planes are cut into the rows of tiles */
+    int64_t rows, columns;          /* panels of 32 channels of planes, of pairs */
+    struct split_block block;       /* its largest sizes */
+    int64_t blocks, chunks;         /* of a group; blocks are summed apart in so many chunks */
+    int is_apart;                   /* each lane takes whole chunks; else they share each block */
+    size_t sum_bytes;               /* of a chunk's sums; those of the first are diff_weights */
     size_t plane_bytes, pair_bytes; /* of a block */
-    size_t lane_bytes;              /* NC*: planes that are turned into pairs */
+    size_t turn_bytes;              /* NC*: a lane's planes that are turned into pairs */
+    size_t lane_bytes;              /* a lane's own of all these */
     int lanes;
 };
 
 /* A pure function of the problem. No lanes: it does not take it, and `why` says why. */
 struct split_filter cvp_conv_split_filter_plan(const convop_conv_problem *p,
                                                char why[CONVOP_WHY_SIZE]);
+
+/* Bytes of what lanes do not have of their own. */
+static inline size_t cvp_conv_split_filter_shared(const struct split_filter *f)
+{
+    return (size_t)(f->chunks - 1) * f->sum_bytes +
+           (f->is_apart ? 0 : f->plane_bytes + f->pair_bytes);
+}
 
 /* Expected milliseconds. */
 double cvp_conv_split_filter_estimate(const convop_conv_problem *p);
@@ -43,8 +53,8 @@ struct split_filter_job {
     const struct split_filter *f;
     const float *src, *dst;
     float *out;
-    char *planes, *pairs, *lanes;
-    int64_t g;
+    char *planes, *pairs, *turned, *sums;
+    int64_t g, chunk;
     int add; /* to what is there */
     struct split_block b;
     struct split_grid layout;

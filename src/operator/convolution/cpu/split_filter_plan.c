@@ -2,6 +2,7 @@
 #include "src/common/alloc.h"
 #include "src/common/cpu.h"
 #include "src/common/size.h"
+#include "src/operator/convolution/cpu/pixel_chunks.h"
 #include "src/operator/convolution/cpu/split_filter.h"
 
 int64_t cvp_conv_split_filter_plane(int64_t pixels)
@@ -32,7 +33,7 @@ static int64_t pair_bytes(const struct split_filter *f, const struct split_grid 
 }
 
 /* A lane's own planes, which become pairs. */
-static int64_t lane_bytes(const struct split_filter *f, const struct split_grid *g)
+static int64_t turn_bytes(const struct split_filter *f, const struct split_grid *g)
 {
     return f->p->channels_last ? 0
                                : SPLIT_TERMS * SPLIT_SIDE * cvp_conv_split_filter_plane(g->pixels);
@@ -43,7 +44,7 @@ static int64_t bytes_of(const void *arg, const struct split_grid *g)
 {
     const int64_t planes = plane_bytes(arg, g), pairs = pair_bytes(arg, g);
     if (planes > INT64_MAX / 4 || pairs > INT64_MAX / 4) return INT64_MAX;
-    return planes + pairs + lane_bytes(arg, g); /* not more than planes */
+    return planes + pairs + turn_bytes(arg, g); /* not more than planes */
 }
 
 /* Forward. Pixels that are read where they are written, of an image or, in N*C, of all, are one
@@ -93,6 +94,46 @@ static int is_src_planes(const struct split_filter *f)
     return 2 * pixels * less > (double)(p->ic / p->g) * (double)(p->oc / p->g);
 }
 
+/* Pixels of a chunk, at least. */
+#define CHUNK_PIXELS 640
+
+/* By the problem alone, as they decide the order of sums; a power of two, so that most numbers of
+ * threads have the same work each. `own` bytes are needed besides the sums. */
+static void set_chunks(struct split_filter *f, size_t own)
+{
+    const convop_conv_problem *p = f->p;
+    int64_t bytes, most = cvp_min_i64(CVP_MOST_CHUNKS, f->blocks);
+    f->chunks = 1;
+    if (!cvp_mul_i64(p->oc * (int64_t)sizeof(float), p->ic / p->g * f->taps, &bytes)) return;
+    const size_t left = p->workspace_limit > own ? p->workspace_limit - own : 0;
+    const size_t room = left < CVP_CHUNK_SUM_BYTES ? left : CVP_CHUNK_SUM_BYTES;
+    const size_t sum = cvp_round_up((size_t)bytes, CVP_BUFFER_ALIGN);
+    most = cvp_min_i64(most, p->mb * cvp_conv_dst_pixels(p) / CHUNK_PIXELS);
+    most = cvp_min_i64(most, (int64_t)(room / sum));
+    while (2 * f->chunks <= most) f->chunks *= 2;
+    if (f->chunks > 1) f->sum_bytes = sum;
+}
+
+/* Bytes of the grids of all lanes, at most, where each has its own. */
+#define LANE_BYTES ((size_t)6 << 20)
+
+/* Lanes of their own grids, if there is work for all of them, and room; else one grid for all. */
+static void set_lanes(struct split_filter *f)
+{
+    const convop_conv_problem *p = f->p;
+    const size_t own = f->plane_bytes + f->pair_bytes + f->turn_bytes, threads = (size_t)p->threads;
+    set_chunks(f, own);
+    const size_t sums = (size_t)(f->chunks - 1) * f->sum_bytes;
+    if (sums + own > p->workspace_limit) return;
+    const size_t room = p->workspace_limit - sums;
+    f->is_apart = p->threads <= p->g * f->chunks && own <= room / threads &&
+                  (threads == 1 || own <= LANE_BYTES / threads);
+    f->lane_bytes = f->is_apart ? own : f->turn_bytes;
+    f->lanes = p->threads;
+    if (!f->is_apart && f->turn_bytes > 0)
+        f->lanes = (int)cvp_min_i64(f->lanes, (int64_t)((room - own) / f->turn_bytes + 1));
+}
+
 struct split_filter cvp_conv_split_filter_plan(const convop_conv_problem *p,
                                                char why[CONVOP_WHY_SIZE])
 {
@@ -120,14 +161,8 @@ struct split_filter cvp_conv_split_filter_plan(const convop_conv_problem *p,
     }
     f.plane_bytes = cvp_round_up((size_t)plane_bytes(&f, &g), CVP_BUFFER_ALIGN);
     f.pair_bytes = cvp_round_up((size_t)pair_bytes(&f, &g), CVP_BUFFER_ALIGN);
-    f.lane_bytes = (size_t)lane_bytes(&f, &g);
-    const size_t shared = f.plane_bytes + f.pair_bytes;
-    if (shared <= p->workspace_limit) {
-        f.lanes = p->threads;
-        if (f.lane_bytes > 0)
-            f.lanes =
-                (int)cvp_min_i64(f.lanes, (int64_t)((p->workspace_limit - shared) / f.lane_bytes));
-    }
+    f.turn_bytes = (size_t)turn_bytes(&f, &g);
+    set_lanes(&f);
     cvp_conv_has_lanes(p, f.lanes, why);
     return f;
 }
