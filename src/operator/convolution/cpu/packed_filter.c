@@ -180,13 +180,9 @@ static void add_chunks(void *arg, int lane, int64_t begin, int64_t end)
     (void)lane;
     const struct job *job = arg;
     const struct packed_filter *f = job->f;
-    const struct cvp_stored *numbers = cvp_conv_numbers(f->p);
-    const int64_t filter = f->filter * f->size;
     for (int64_t i = begin; i < end; i++)
-        for (int64_t chunk = 1; chunk < f->chunks; chunk++)
-            numbers->store(job->out + i * filter, 0, 1,
-                           job->sums + (size_t)(chunk - 1) * f->sum_bytes + i * filter, 0, 1,
-                           f->filter, 1);
+        cvp_conv_add_chunks(f->p, job->out + i * f->filter * f->size, job->sums, f->sum_bytes,
+                            f->chunks - 1, i * f->filter, f->filter);
 }
 
 static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])

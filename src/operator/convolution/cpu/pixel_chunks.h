@@ -36,6 +36,17 @@ static inline struct pixel_chunks cvp_conv_pixel_chunks(const convop_conv_proble
     return (struct pixel_chunks){chunk, cvp_ceil_div(pixels, chunk), part};
 }
 
+/* to[i] += element at + i of the sums of each of `count` chunks, in their order. Sums follow each
+ * other, so many bytes apart. */
+static inline void cvp_conv_add_chunks(const convop_conv_problem *p, void *to, const char *sums,
+                                       size_t sum_bytes, int64_t count, int64_t at, int64_t n)
+{
+    const struct cvp_stored *numbers = cvp_conv_numbers(p);
+    const size_t skipped = (size_t)at * cvp_conv_float_size(p);
+    for (int64_t k = 0; k < count; k++)
+        numbers->store(to, 0, 1, sums + (size_t)k * sum_bytes + skipped, 0, 1, n, 1);
+}
+
 /* Pixels that are packed at a time for one tile after the other, in N*C, where a pixel has so many
  * bytes: few enough that the first-level cache has them until the last tile. */
 static inline int64_t cvp_conv_pixel_block(int64_t bytes)

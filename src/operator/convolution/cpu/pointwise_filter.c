@@ -128,22 +128,15 @@ static void run_chunks(void *arg, int lane, int64_t begin, int64_t end)
     }
 }
 
-/* to[i] += the same of all chunks from `first` on, whose place in their sums is `at`. */
-static void add_chunks(const struct job *job, char *to, int64_t first, int64_t at, int64_t n)
-{
-    const struct pointwise_filter *f = job->f;
-    for (int64_t k = first; k < pointwise_filter_apart(f); k++)
-        cvp_conv_numbers(f->p)->store(to, 0, 1, job->sums + (size_t)k * f->sum_bytes + at * f->size,
-                                      0, 1, n, 1);
-}
-
 static void put_rows(void *arg, int lane, int64_t begin, int64_t end)
 {
     (void)lane;
     const struct job *job = arg;
-    const int64_t n = job->f->wide;
+    const struct pointwise_filter *f = job->f;
+    const int64_t n = f->wide;
     for (int64_t i = begin; i < end; i++)
-        add_chunks(job, job->out + i * n * job->f->size, 0, i * n, n);
+        cvp_conv_add_chunks(f->p, job->out + i * n * f->size, job->sums, f->sum_bytes,
+                            pointwise_filter_apart(f), i * n, n);
 }
 
 /* Rows and columns that are turned at a time. */
@@ -165,7 +158,8 @@ static void put_turned(void *arg, int lane, int64_t begin, int64_t end)
             const int64_t width = cvp_min_i64(TURNED, f->high - c);
             for (int64_t i = 0; i < width; i++) {
                 const int64_t at = (c + i) * f->wide + o;
-                add_chunks(job, job->sums + at * f->size, 1, at, n);
+                cvp_conv_add_chunks(f->p, job->sums + at * f->size, job->sums + f->sum_bytes,
+                                    f->sum_bytes, f->chunks - 1, at, n);
                 rows[i] = job->sums + at * f->size;
             }
             turn(turned, (int)width, n, rows);

@@ -55,7 +55,7 @@ static void set_block(struct split_job *job, const struct walk *w, int64_t i)
     job->k = k;
     job->g = i / blocks;
     job->b = cvp_conv_split_block(&k->block, &w->s, k->mb, i % blocks);
-    job->packed += job->g * k->panels * job->walk_taps * k->steps * SPLIT_WEIGHTS;
+    job->packed += job->g * k->panels * job->walk_taps * k->steps * SPLIT_STEP;
     cvp_conv_split_grid_size(&job->layout, &job->b);
     job->plane = cvp_conv_split_plane(&job->layout);
 }

@@ -27,6 +27,10 @@
  * docs/numerics.md. */
 #define SPLIT_ERROR_BOUND 16
 
+/* Whether tiles may be used, for a problem of such a type, channels, window and stride; 0 with the
+ * reason. */
+int cvp_conv_split_takes(const convop_conv_problem *p, char why[CONVOP_WHY_SIZE]);
+
 /* An axis of the grid: tap j reads input (t + low + shift(j)) * step + residue(j) for output t. */
 struct split_axis {
     struct stencil_axis at;

@@ -33,7 +33,7 @@ double cvp_conv_split_walk_estimate(const convop_conv_problem *p)
         work[PIXELS] += blocks * (double)g.pixels * (double)k->steps * SPLIT_DEPTH;
         work[ROWS] +=
             blocks * (double)g.pixels * (last ? 1 : (double)k->steps * 16 / (double)g.pitch);
-        const double panel = taps * (double)k->steps * SPLIT_WEIGHTS;
+        const double panel = taps * (double)k->steps * SPLIT_STEP;
         if (panel + (double)k->grid_bytes > FAR_PART * CONV_SECOND_LEVEL)
             work[FAR] += tiles * taps * (double)k->steps;
         if (!p->constant_weights)

@@ -8,9 +8,11 @@
  * whole chunks, so that none reads what another has laid out, which takes longer than to lay it
  * out. Where there are too few of them, lanes share the making and the products of a block. */
 #include "src/operator/convolution/cpu/split_filter.h"
+
 #include "src/common/size.h"
 #include "src/common/stage.h"
 #include "src/engine/parallel.h"
+#include "src/operator/convolution/cpu/pixel_chunks.h"
 
 static int cut(const convop_conv_problem *p, void *cut, char why[CONVOP_WHY_SIZE])
 {
@@ -57,8 +59,8 @@ static void set_planes(struct split_filter_job *job)
 {
     const int64_t plane = cvp_conv_split_filter_plane(job->layout.pixels);
     if (job->f->is_tiled) {
-        job->a = (struct split_operand){SPLIT_LINE, SPLIT_BYTES, 2 * SPLIT_BYTES, SPLIT_PAIRS};
-        job->panel = job->steps * SPLIT_PAIRS;
+        job->a = SPLIT_PACKED_A;
+        job->panel = job->steps * SPLIT_STEP;
     } else {
         job->a = (struct split_operand){plane, SPLIT_SIDE * plane,
                                         job->f->rows * SPLIT_PANEL * plane, SPLIT_LINE};
@@ -66,26 +68,22 @@ static void set_planes(struct split_filter_job *job)
     }
 }
 
-/* Chunk i of those of all groups, without its block; returns the first of its blocks. */
-static int64_t set_chunk(struct split_filter_job *job, int64_t i)
+/* Chunk i of those of all groups, without its block. */
+static void set_chunk(struct split_filter_job *job, int64_t i)
 {
     const struct split_filter *f = job->f;
+    const int64_t chunk = i % f->chunks;
     job->g = i / f->chunks;
-    job->chunk = i % f->chunks;
-    if (job->chunk > 0) job->out = (float *)(job->sums + (size_t)(job->chunk - 1) * f->sum_bytes);
-    return f->blocks * job->chunk / f->chunks;
-}
-
-static int64_t end_of(const struct split_filter_job *job)
-{
-    return job->f->blocks * (job->chunk + 1) / job->f->chunks;
+    job->first = f->blocks * chunk / f->chunks;
+    job->last = f->blocks * (chunk + 1) / f->chunks;
+    if (chunk > 0) job->out = (float *)(job->sums + (size_t)(chunk - 1) * f->sum_bytes);
 }
 
 static void set_block(struct split_filter_job *job, int64_t i)
 {
     const struct split_filter *f = job->f;
     job->b = cvp_conv_split_block(&f->block, &f->walk, f->mb, i);
-    job->add = (job->chunk == 0 && f->p->add) || i > f->blocks * job->chunk / f->chunks;
+    job->add = i > job->first || (i == 0 && f->p->add);
     cvp_conv_split_grid_size(&job->layout, &job->b);
     job->steps = cvp_ceil_div(job->layout.sums, SPLIT_DEPTH);
     set_planes(job);
@@ -103,7 +101,8 @@ static void run_chunks(void *arg, int lane, int64_t begin, int64_t end)
         const size_t own = (size_t)lane * job.f->lane_bytes;
         job.planes += own;
         job.pairs += own;
-        for (int64_t block = set_chunk(&job, i); block < end_of(&job); block++) {
+        set_chunk(&job, i);
+        for (int64_t block = job.first; block < job.last; block++) {
             set_block(&job, block);
             run_planes(&job, lane, 0, cvp_conv_split_plane_parts(&job));
             run_pairs(&job, lane, 0, cvp_conv_split_pair_parts(&job));
@@ -117,7 +116,8 @@ static void share_chunk(const struct split_filter_job *all, int64_t i,
 {
     struct split_filter_job job = *all;
     const struct split_filter *f = job.f;
-    for (int64_t block = set_chunk(&job, i); block < end_of(&job); block++) {
+    set_chunk(&job, i);
+    for (int64_t block = job.first; block < job.last; block++) {
         set_block(&job, block);
         cvp_parallel_on(context, f->lanes, cvp_conv_split_plane_parts(&job), run_planes, &job);
         cvp_parallel_on(context, f->lanes, cvp_conv_split_pair_parts(&job), run_pairs, &job);
@@ -133,11 +133,8 @@ static void add_chunks(void *arg, int lane, int64_t begin, int64_t end)
     const struct split_filter *f = job->f;
     const int64_t filter = f->p->ic / f->p->g * f->taps;
     for (int64_t i = begin; i < end; i++)
-        for (int64_t chunk = 1; chunk < f->chunks; chunk++) {
-            const char *sums = job->sums + (size_t)(chunk - 1) * f->sum_bytes;
-            cvp_conv_numbers(f->p)->store(job->out + i * filter, 0, 1,
-                                          (const float *)sums + i * filter, 0, 1, filter, 1);
-        }
+        cvp_conv_add_chunks(f->p, job->out + i * filter, job->sums, f->sum_bytes, f->chunks - 1,
+                            i * filter, filter);
 }
 
 static convop_status run(const convop_conv_problem *p, const convop_conv_operands *t,

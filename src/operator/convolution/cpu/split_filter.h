@@ -4,9 +4,6 @@
 
 #include "src/operator/convolution/cpu/split.h"
 
-/* Bytes of a step of pairs: 32 pixels by 32 channels. */
-#define SPLIT_PAIRS (SPLIT_TERMS * 2 * SPLIT_BYTES)
-
 /* One of the two tensors, in a group. Where the window has several places src is planes and
  * diff_dst pairs, as only planes may be read from any pixel on; else the other way round, so that
  * sums lie as diff_weights does. */
@@ -54,8 +51,9 @@ struct split_filter_job {
     const float *src, *dst;
     float *out;
     char *planes, *pairs, *turned, *sums;
-    int64_t g, chunk;
-    int add; /* to what is there */
+    int64_t g;
+    int64_t first, last; /* blocks of the chunk */
+    int add;             /* to what is there */
     struct split_block b;
     struct split_grid layout;
     int64_t steps;          /* of 32 pixels */

@@ -15,7 +15,7 @@ static int64_t plane_bytes(const struct split_filter *f, const struct split_grid
     int64_t bytes;
     if (g->pixels > INT64_MAX / 8) return INT64_MAX;
     if (f->is_tiled)
-        return cvp_mul_i64(cvp_ceil_div(g->sums, SPLIT_DEPTH), SPLIT_PAIRS * f->rows, &bytes)
+        return cvp_mul_i64(cvp_ceil_div(g->sums, SPLIT_DEPTH), SPLIT_STEP * f->rows, &bytes)
                    ? bytes
                    : INT64_MAX;
     if (!cvp_mul_i64(cvp_conv_split_filter_plane(g->pixels), SPLIT_TERMS * SPLIT_PANEL * f->rows,
@@ -27,7 +27,7 @@ static int64_t plane_bytes(const struct split_filter *f, const struct split_grid
 static int64_t pair_bytes(const struct split_filter *f, const struct split_grid *g)
 {
     int64_t bytes;
-    if (!cvp_mul_i64(cvp_ceil_div(g->sums, SPLIT_DEPTH), SPLIT_PAIRS * f->columns, &bytes))
+    if (!cvp_mul_i64(cvp_ceil_div(g->sums, SPLIT_DEPTH), SPLIT_STEP * f->columns, &bytes))
         return INT64_MAX;
     return bytes;
 }
@@ -64,23 +64,6 @@ static void set_walk(struct split_filter *f)
         f->mb = 1;
     }
     f->walk.w.in_size = f->walk.w.count;
-}
-
-static int is_taken(const struct split_filter *f, char why[CONVOP_WHY_SIZE])
-{
-    const convop_conv_problem *p = f->p;
-    const int64_t c = cvp_min_i64(p->ic, p->oc) / p->g;
-    if (!f->kernels) return cvp_conv_refuse(why, "it needs the instruction set amx");
-    if (cvp_conv_element_size(p) != sizeof(float))
-        return cvp_conv_refuse(why, "it computes in float32");
-    if (c < SPLIT_MIN_CHANNELS)
-        return cvp_conv_refuse(why, "a group has %lld channels, it takes at least %d", (long long)c,
-                               SPLIT_MIN_CHANNELS);
-    if (f->taps > SPLIT_MAX_TAPS)
-        return cvp_conv_refuse(why, "the window has %lld places, it takes up to %d",
-                               (long long)f->taps, SPLIT_MAX_TAPS);
-    if (p->sw > SPLIT_MAX_ALONG) return cvp_conv_refuse(why, "the stride is larger than it takes");
-    return 1;
 }
 
 /* With one tap either may be. Turning a tensor on its way in takes as long for two elements as
@@ -139,19 +122,20 @@ struct split_filter cvp_conv_split_filter_plan(const convop_conv_problem *p,
 {
     struct split_filter f = {
         .p = p, .kernels = cvp_split_kernels(p->isa), .taps = cvp_conv_taps(p)};
-    if (!is_taken(&f, why)) return f;
+    if (!cvp_conv_split_takes(p, why)) return f;
     set_walk(&f);
     const int64_t in = cvp_conv_src_pixels(p), out = cvp_conv_dst_pixels(p);
     const struct split_side src = {{p->ic / p->g, p->ic, p->ih, p->iw, in, in * p->ic, p->src}, 1};
     const struct split_side dst = {{p->oc / p->g, p->oc, p->oh, p->ow, out, out * p->oc, p->dst},
                                    0};
-    f.planes = is_src_planes(&f) ? src : dst;
-    f.pairs = is_src_planes(&f) ? dst : src;
+    const int reads_src = is_src_planes(&f);
+    f.planes = reads_src ? src : dst;
+    f.pairs = reads_src ? dst : src;
     f.is_tiled = f.taps == 1 && p->channels_last;
     f.rows = cvp_ceil_div(f.planes.end.c, SPLIT_PANEL);
     f.columns = cvp_ceil_div(f.pairs.end.c, SPLIT_PANEL);
-    const int64_t near = cvp_cpu_l2() / 2,
-                  limit = p->workspace_limit < INT64_MAX ? (int64_t)p->workspace_limit : INT64_MAX;
+    const int64_t near = cvp_cpu_l2() / 2;
+    const int64_t limit = p->workspace_limit < INT64_MAX ? (int64_t)p->workspace_limit : INT64_MAX;
     f.block = cvp_conv_split_cut(&f.walk, f.mb, cvp_min_i64(near, limit), bytes_of, &f);
     f.blocks = cvp_conv_split_blocks(&f.block, &f.walk, f.mb);
     struct split_grid g = cvp_conv_split_grid(&f.walk);

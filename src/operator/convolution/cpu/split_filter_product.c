@@ -49,7 +49,7 @@ void cvp_conv_split_filter_multiply(const struct split_filter_job *job, int64_t 
         .runs = &run,
         .num_runs = 1,
         .a = job->a,
-        .b = {2 * SPLIT_LINE, SPLIT_LINE, 2 * SPLIT_BYTES, SPLIT_PAIRS},
+        .b = SPLIT_PACKED_B,
     };
     memset(sums, 0, sizeof sums); /* tiles without channels are turned too */
     /* Input channels follow each other, as they do in diff_weights of N*C. */
@@ -59,7 +59,7 @@ void cvp_conv_split_filter_multiply(const struct split_filter_job *job, int64_t 
         const int64_t i = (f->planes.is_src ? c : o) * SPLIT_PANEL;
         const int64_t j = (f->planes.is_src ? o : c) * SPLIT_PANEL;
         t.a_at = i / SPLIT_PANEL * job->panel + cvp_conv_split_tap(&job->layout, tap) * 2;
-        t.b_at = j / SPLIT_PANEL * job->steps * SPLIT_PAIRS;
+        t.b_at = j / SPLIT_PANEL * job->steps * SPLIT_STEP;
         t.rows = f->planes.end.c - i > SPLIT_SIDE ? 2 : 1;
         t.columns = f->pairs.end.c - j > SPLIT_SIDE ? 2 : 1;
         struct split_put to = put_of(job, tap, i, j);

@@ -145,14 +145,14 @@ static void make_pairs(const struct split_filter_job *job, int64_t step)
 {
     const struct split_filter *f = job->f;
     const float *at[SPLIT_DEPTH];
-    const int64_t term = 2 * SPLIT_BYTES, channels = f->pairs.end.c;
+    const int64_t channels = f->pairs.end.c;
     list_pixels(job, &f->pairs, step * SPLIT_DEPTH, at);
     for (int64_t c = 0; c < channels; c += SPLIT_PANEL) {
-        char *to = job->pairs + (c / SPLIT_PANEL * job->steps + step) * SPLIT_PAIRS;
+        char *to = job->pairs + (c / SPLIT_PANEL * job->steps + step) * SPLIT_STEP;
         const int64_t n = cvp_min_i64(SPLIT_PANEL, channels - c);
-        for (int64_t i = 0; i < SPLIT_DEPTH; i += 2, to += 2 * SPLIT_LINE)
-            f->kernels->pairs(to, term, at[i] ? at[i] + c : NULL, at[i + 1] ? at[i + 1] + c : NULL,
-                              1, n);
+        for (int64_t i = 0; i < SPLIT_DEPTH; i += 2, to += SPLIT_PACKED_B.row)
+            f->kernels->pairs(to, SPLIT_PACKED_B.term, at[i] ? at[i] + c : NULL,
+                              at[i + 1] ? at[i + 1] + c : NULL, 1, n);
     }
 }
 
@@ -165,10 +165,10 @@ static void turn_pairs(const struct split_filter_job *job, char *room, int64_t p
     if (c >= f->pairs.end.c) return;
     for (int64_t i = 0; i < SPLIT_SIDE; i++)
         make_plane(job, &f->pairs, c + i, room + i * plane, term, plane);
-    char *to = job->pairs + part / 2 * job->steps * SPLIT_PAIRS + part % 2 * SPLIT_LINE;
-    for (int64_t i = 0; i < job->steps; i++, to += SPLIT_PAIRS)
+    char *to = job->pairs + part / 2 * job->steps * SPLIT_STEP + part % 2 * SPLIT_PACKED_B.tile;
+    for (int64_t i = 0; i < job->steps; i++, to += SPLIT_STEP)
         for (int t = 0; t < SPLIT_TERMS; t++)
-            f->kernels->turn(to + t * 2 * SPLIT_BYTES, 2 * SPLIT_LINE,
+            f->kernels->turn(to + t * SPLIT_PACKED_B.term, SPLIT_PACKED_B.row,
                              room + t * term + i * SPLIT_LINE, plane);
 }
 

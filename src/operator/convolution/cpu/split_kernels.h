@@ -27,12 +27,22 @@ static inline int64_t split_odd_lines(int64_t bytes)
     return ((bytes + SPLIT_LINE - 1) / SPLIT_LINE | 1) * SPLIT_LINE;
 }
 
+/* Bytes of all terms of two tiles: what a step takes of an operand. */
+#define SPLIT_STEP (SPLIT_TERMS * 2 * SPLIT_BYTES)
+
 /* How an operand of tiles lies, in bytes. Rows of a are its rows, each 32 elements along the depth;
  * rows of b are pairs along the depth, each of 16 columns. */
 struct split_operand {
     int64_t row, tile, term; /* to the next row; to the tile below or beside; to the next term */
     int64_t step;            /* to the next 32 of the depth */
 };
+
+/* One that is read from its first byte to its last: two tiles of a below, those of b beside each
+ * other. */
+#define SPLIT_PACKED_A                                                                             \
+    ((struct split_operand){SPLIT_LINE, SPLIT_BYTES, 2 * SPLIT_BYTES, SPLIT_STEP})
+#define SPLIT_PACKED_B                                                                             \
+    ((struct split_operand){2 * SPLIT_LINE, SPLIT_LINE, 2 * SPLIT_BYTES, SPLIT_STEP})
 
 struct split_run {
     const char *a, *b; /* the largest term of the first step */

@@ -32,8 +32,9 @@ int64_t cvp_conv_split_plane(const struct split_grid *g)
     return split_odd_lines((g->pixels + SPLIT_PANEL) * 4);
 }
 
-static int64_t grid_bytes(const struct split_walk *k, const struct split_grid *g)
+static int64_t grid_bytes(const void *arg, const struct split_grid *g)
 {
+    const struct split_walk *k = arg;
     int64_t bytes;
     if (k->p->channels_last) {
         if (!cvp_mul_i64(g->pixels + SPLIT_PANEL, k->pixel, &bytes)) return INT64_MAX;
@@ -45,14 +46,9 @@ static int64_t grid_bytes(const struct split_walk *k, const struct split_grid *g
     return bytes;
 }
 
-static int64_t bytes_of(const void *k, const struct split_grid *g)
-{
-    return grid_bytes(k, g);
-}
-
 static void cut_blocks(struct split_walk *k, const struct stencil *s, int64_t most)
 {
-    k->block = cvp_conv_split_cut(s, k->mb, most, bytes_of, k);
+    k->block = cvp_conv_split_cut(s, k->mb, most, grid_bytes, k);
     const int64_t wanted = 4 * (int64_t)k->p->threads;
     if (wanted > 4 && k->mb >= wanted)
         k->block.images = cvp_min_i64(k->block.images, k->mb / wanted);
@@ -60,25 +56,7 @@ static void cut_blocks(struct split_walk *k, const struct stencil *s, int64_t mo
 
 int64_t cvp_conv_split_weight_bytes(const struct split_walk *k, const struct stencil *s)
 {
-    return k->p->g * k->panels * cvp_conv_stencil_taps(s) * k->steps * SPLIT_WEIGHTS;
-}
-
-static int is_taken(const struct split_walk *k, char why[CONVOP_WHY_SIZE])
-{
-    const convop_conv_problem *p = k->p;
-    if (!k->kernels) return cvp_conv_refuse(why, "it needs the instruction set amx");
-    if (cvp_conv_element_size(p) != sizeof(float))
-        return cvp_conv_refuse(why, "it computes in float32");
-    const int64_t c = cvp_min_i64(k->ends.in.c, k->ends.out.c);
-    if (c < SPLIT_MIN_CHANNELS)
-        return cvp_conv_refuse(why, "a group has %lld channels, it takes at least %d", (long long)c,
-                               SPLIT_MIN_CHANNELS);
-    if (k->taps > SPLIT_MAX_TAPS)
-        return cvp_conv_refuse(why, "the window has %lld places, it takes up to %d",
-                               (long long)k->taps, SPLIT_MAX_TAPS);
-    if (k->phases > SPLIT_MAX_TAPS || p->sw > SPLIT_MAX_ALONG)
-        return cvp_conv_refuse(why, "the strides are larger than it takes");
-    return 1;
+    return k->p->g * k->panels * cvp_conv_stencil_taps(s) * k->steps * SPLIT_STEP;
 }
 
 /* The largest grid of a block of any phase. 0: too large to be counted. */
@@ -98,9 +76,9 @@ static int measure_grid(struct split_walk *k)
 }
 
 /* Bytes of the workspace that are left for grids. */
-static int64_t room_of(const struct split_walk *k, int64_t panel)
+static int64_t room_of(const struct split_walk *k)
 {
-    const size_t weights = k->is_by_panel ? (size_t)panel : k->weight_bytes;
+    const size_t weights = k->is_by_panel ? k->panel_bytes : k->weight_bytes;
     const size_t limit = k->p->workspace_limit, taken = weights + k->bias_bytes;
     const size_t left = limit < taken ? 0 : limit - taken;
     return left < INT64_MAX ? (int64_t)left : INT64_MAX;
@@ -108,10 +86,10 @@ static int64_t room_of(const struct split_walk *k, int64_t panel)
 
 /* Lanes' own blocks, where there are enough of them and their grids are small, else blocks for all.
  * s is the walk with the most pixels. 0: too large to be counted. */
-static int divide(struct split_walk *k, const struct stencil *s, int64_t panel)
+static int divide(struct split_walk *k, const struct stencil *s)
 {
     const int64_t threads = k->p->threads;
-    const int64_t most = cvp_min_i64(cvp_cpu_l2() / 2, room_of(k, panel));
+    const int64_t most = cvp_min_i64(cvp_cpu_l2() / 2, room_of(k));
     if (threads > 1 && !k->is_by_panel) {
         cut_blocks(k, s, cvp_min_i64(most, GRID_BYTES / threads));
         if (!measure_grid(k)) return 0;
@@ -127,7 +105,7 @@ static int divide(struct split_walk *k, const struct stencil *s, int64_t panel)
 /* Which panels follow each other, and how many shares there are of them. */
 static void order(struct split_walk *k, const struct stencil *s)
 {
-    const int64_t panel = k->taps * k->steps * SPLIT_WEIGHTS, threads = k->p->threads;
+    const int64_t panel = (int64_t)k->panel_bytes, threads = k->p->threads;
     k->group = 1;
     k->shares = 1;
     if (k->is_by_panel) return;
@@ -155,33 +133,36 @@ struct split_walk cvp_conv_split_walk_plan(const convop_conv_problem *p, char wh
                            .ends = cvp_conv_ends(p),
                            .taps = cvp_conv_taps(p),
                            .phases = cvp_conv_phases(p)};
-    if (!is_taken(&k, why)) return k;
+    if (!cvp_conv_split_takes(p, why)) return k;
+    if (k.phases > SPLIT_MAX_TAPS) {
+        cvp_conv_refuse(why, "the strides' product is %lld, it takes up to %d", (long long)k.phases,
+                        SPLIT_MAX_TAPS);
+        return k;
+    }
     k.is_merged = cvp_conv_is_pointwise(p);
     k.mb = k.is_merged && p->channels_last ? 1 : p->mb;
     k.steps = cvp_ceil_div(k.ends.in.c, SPLIT_DEPTH);
     k.panels = cvp_ceil_div(k.ends.out.c, SPLIT_PANEL);
     k.pixel = p->channels_last ? split_odd_lines(k.steps * SPLIT_TERMS * SPLIT_LINE) : 4;
-    k.weights =
-        p->channels_last
-            ? (struct split_operand){2 * SPLIT_LINE, SPLIT_LINE, 2 * SPLIT_BYTES, SPLIT_WEIGHTS}
-            : (struct split_operand){SPLIT_LINE, SPLIT_BYTES, 2 * SPLIT_BYTES, SPLIT_WEIGHTS};
+    k.weights = p->channels_last ? SPLIT_PACKED_B : SPLIT_PACKED_A;
     const struct stencil s = cvp_conv_split_stencil(&k, 0); /* the first has the most pixels */
     int64_t panel, weights;
-    if (!cvp_mul_i64(k.taps * SPLIT_WEIGHTS, k.steps, &panel) ||
+    if (!cvp_mul_i64(k.taps * SPLIT_STEP, k.steps, &panel) ||
         !cvp_mul_i64(panel, p->g * k.panels, &weights)) {
         cvp_conv_refuse(why, "its packed weights are too large to be counted");
         return k;
     }
+    k.panel_bytes = (size_t)panel;
     k.weight_bytes = (size_t)weights;
     const int is_far = k.weight_bytes > WHOLE_BYTES && k.panels >= p->threads;
     k.is_by_panel = !p->constant_weights && (is_far || k.weight_bytes > p->workspace_limit / 2);
     k.bias_bytes = p->bias ? cvp_round_up((size_t)p->oc * sizeof(float), CVP_BUFFER_ALIGN) : 0;
-    if (!divide(&k, &s, panel)) {
+    if (!divide(&k, &s)) {
         cvp_conv_refuse(why, "a block of it is too large to be counted");
         return k;
     }
     order(&k, &s);
-    k.lane_bytes = k.is_by_panel ? (size_t)panel : k.is_by_block ? k.grid_bytes : 0;
+    k.lane_bytes = k.is_by_panel ? k.panel_bytes : k.is_by_block ? k.grid_bytes : 0;
     count_lanes(&k);
     cvp_conv_has_lanes(p, k.lanes, why);
     return k;

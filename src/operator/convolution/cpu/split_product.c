@@ -1,6 +1,4 @@
 /* A block of the row `split`: its grid, and products of it and the weights. */
-#include <string.h>
-
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/finish.h"
 #include "src/operator/convolution/cpu/split_walk.h"
@@ -115,7 +113,7 @@ static void multiply_tiles(const struct split_job *job, struct split_product *t,
     const struct split_walk *k = job->k;
     const int last = k->p->channels_last;
     const int64_t m = o->m, end = cvp_min_i64(m + SPLIT_PANEL, m1);
-    const int64_t weights = k->is_by_panel ? 0 : panel * job->walk_taps * k->steps * SPLIT_WEIGHTS;
+    const int64_t weights = k->is_by_panel ? 0 : panel * job->walk_taps * k->steps * SPLIT_STEP;
     const int channels = k->ends.out.c - panel * SPLIT_PANEL > SPLIT_SIDE ? 2 : 1;
     const int pixels = m1 - m > SPLIT_SIDE ? 2 : 1;
     t->a_at = last ? m * k->pixel : weights;
@@ -162,7 +160,7 @@ static struct split_product product_of(const struct split_job *job, const char *
     const int last = k->p->channels_last;
     for (int64_t t = 0; t < job->walk_taps; t++) {
         const char *grid = job->grid + cvp_conv_split_tap(&job->layout, t) * k->pixel;
-        const char *weights = packed + t * k->steps * SPLIT_WEIGHTS;
+        const char *weights = packed + t * k->steps * SPLIT_STEP;
         runs[t] = (struct split_run){last ? grid : weights, last ? weights : grid, k->steps};
     }
     const int64_t pixel = SPLIT_SIDE * k->pixel;

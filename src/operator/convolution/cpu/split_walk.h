@@ -4,9 +4,6 @@
 
 #include "src/operator/convolution/cpu/split.h"
 
-/* Bytes of a panel's weights of a step: 32 output channels, by 32 input channels of a tap. */
-#define SPLIT_WEIGHTS (SPLIT_TERMS * 2 * SPLIT_BYTES)
-
 struct split_walk {
     const convop_conv_problem *p;
     const struct cvp_split_kernels *kernels;
@@ -19,10 +16,11 @@ struct split_walk {
     int is_merged;                /* pixels of an image, or of all, are one row */
     struct split_operand weights; /* packed: b in N*C, a in NC* */
     struct split_block block;     /* its largest sizes */
-    int is_by_block; /* lanes take blocks, with all panels; else they share each block */
-    int64_t group;   /* panels that take 32 pixels before the next ones */
-    int64_t shares;  /* a group's tiles are cut into for threads */
-    int is_by_panel; /* a call's lanes pack a panel's weights when they multiply it */
+    int is_by_block;    /* lanes take blocks, with all panels; else they share each block */
+    int64_t group;      /* panels that take 32 pixels before the next ones */
+    int64_t shares;     /* a group's tiles are cut into for threads */
+    int is_by_panel;    /* a call's lanes pack a panel's weights when they multiply it */
+    size_t panel_bytes; /* a panel's weights, of a walk with all taps */
     size_t weight_bytes, bias_bytes, grid_bytes;
     size_t lane_bytes; /* a lane's own grid, or panel of weights */
     int lanes;

@@ -1,14 +1,10 @@
 /* Weights for the row `split`: for each panel of 32 output channels and each step, its terms by two
  * tiles. N*C: pairs of input channels by output channels, as b; NC*: output channels by input
  * channels, as a. */
-#include <string.h>
-
 #include "src/common/size.h"
 #include "src/common/stage.h"
 #include "src/engine/parallel.h"
 #include "src/operator/convolution/cpu/split_walk.h"
-
-#define TERM (2 * SPLIT_BYTES) /* bytes from one term to the next */
 
 /* Where the filters of a tap lie: element (o, i) of the convolution's output and input channels at
  * at + o * across + i * along. */
@@ -107,7 +103,7 @@ void cvp_conv_split_panel(const struct split_walk *k, const struct stencil *s, c
         const struct filters f = filters_of(k, weights, g, cvp_conv_stencil_place(k->p, s, t));
         struct step step = {k, &f, panel * SPLIT_PANEL, 0, 0, 0};
         step.outs = cvp_min_i64(SPLIT_PANEL, k->ends.out.c - step.c);
-        for (int64_t i = 0; i < k->steps; i++, packed += SPLIT_WEIGHTS) {
+        for (int64_t i = 0; i < k->steps; i++, packed += SPLIT_STEP) {
             step.i = i * SPLIT_DEPTH;
             step.ins = cvp_min_i64(SPLIT_DEPTH, k->ends.in.c - step.i);
             pack_step(&step, packed);

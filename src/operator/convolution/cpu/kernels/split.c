@@ -53,7 +53,7 @@ static void end(void)
         }                                                                                          \
     }
 
-/* Zero terms of NaN and infinity aside, the order is from the smallest products to the largest. */
+/* The five small products of all steps, from the smallest on, then the large one. */
 #define DEFINE(name)                                                                               \
     static void name(const struct split_product *p)                                                \
     {                                                                                              \
@@ -120,13 +120,19 @@ INLINE __mmask16 first(int64_t n)
     return n >= 16 ? (__mmask16)0xffff : n > 0 ? (__mmask16)((1u << n) - 1) : 0;
 }
 
+/* Where elements lie that are `along` apart. */
+INLINE __m512i places(int64_t along)
+{
+    const __m512i ramp = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    return _mm512_mullo_epi32(ramp, _mm512_set1_epi32((int)along));
+}
+
 /* n elements, 16 at most, `along` apart, and zeros. */
 INLINE __m512 load(const float *from, int64_t along, int64_t n)
 {
     if (along == 1) return _mm512_maskz_loadu_ps(first(n), from);
-    const __m512i ramp = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    const __m512i at = _mm512_mullo_epi32(ramp, _mm512_set1_epi32((int)along));
-    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), first(n), at, from, sizeof(float));
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), first(n), places(along), from,
+                                    sizeof(float));
 }
 
 /* Behind an always-inline one, so that evenly lying elements have a loop of their own. */
@@ -208,41 +214,39 @@ static void turn(char *to, int64_t to_row, const char *from, int64_t from_row)
     for (int i = 0; i < SPLIT_SIDE; i++) _mm512_storeu_si512(to + i * to_row, r[i]);
 }
 
-/* Up to 16 columns of a row. */
-INLINE void put_line(const struct split_put *p, int64_t i, int64_t j, int is_even)
+/* Up to 16 columns of a row, `column` elements apart. */
+INLINE void put_line(const struct split_put *p, int64_t i, int64_t j, int64_t column)
 {
-    const __mmask16 there = first(p->columns - j);
-    const int64_t at = i * p->row + j * p->column;
-    const __m512i ramp = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    const __m512i index = _mm512_mullo_epi32(ramp, _mm512_set1_epi32((int)p->column));
+    const int64_t n = p->columns - j, at = i * p->row + j * column;
+    const __mmask16 there = first(n);
     __m512 x = _mm512_maskz_loadu_ps(there, p->sums + i * SPLIT_PANEL + j);
     if (p->row_bias) x = _mm512_add_ps(x, _mm512_set1_ps(p->row_bias[i]));
     if (p->column_bias) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(there, p->column_bias + j));
-    if (p->add)
-        x = _mm512_add_ps(x, is_even ? _mm512_maskz_loadu_ps(there, p->out + at)
-                                     : load(p->out + at, p->column, p->columns - j));
-    if (p->residual)
-        x = _mm512_add_ps(x, is_even ? _mm512_maskz_loadu_ps(there, p->residual + at)
-                                     : load(p->residual + at, p->column, p->columns - j));
+    if (p->add) x = _mm512_add_ps(x, load(p->out + at, column, n));
+    if (p->residual) x = _mm512_add_ps(x, load(p->residual + at, column, n));
     if (p->clamps) {
         const __m512 zero = _mm512_setzero_ps(), high = _mm512_set1_ps(p->high);
         x = _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, zero, _CMP_LT_OQ), zero);
         x = _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, high, _CMP_GT_OQ), high);
     }
-    if (is_even)
+    if (column == 1)
         _mm512_mask_storeu_ps(p->out + at, there, x);
     else
-        _mm512_mask_i32scatter_ps(p->out + at, there, index, x, sizeof(float));
+        _mm512_mask_i32scatter_ps(p->out + at, there, places(column), x, sizeof(float));
+}
+
+INLINE void put_lines(const struct split_put *p, int64_t column)
+{
+    for (int64_t i = 0; i < p->rows; i++)
+        for (int64_t j = 0; j < p->columns; j += SPLIT_SIDE) put_line(p, i, j, column);
 }
 
 static void put(const struct split_put *p)
 {
     if (p->column == 1)
-        for (int64_t i = 0; i < p->rows; i++)
-            for (int64_t j = 0; j < p->columns; j += SPLIT_SIDE) put_line(p, i, j, 1);
+        put_lines(p, 1);
     else
-        for (int64_t i = 0; i < p->rows; i++)
-            for (int64_t j = 0; j < p->columns; j += SPLIT_SIDE) put_line(p, i, j, 0);
+        put_lines(p, p->column);
 }
 
 extern const struct cvp_split_kernels cvp_split_amx;
