@@ -13,6 +13,8 @@ from convop.torch.library import convolution, convolution_backward
 # The one that generates code calls a C++ compiler and takes minutes: `make test-long`.
 LONG = int(os.environ.get("CONVOP_TEST_SCALE", "1")) > 1
 BACKENDS = ("aot_eager", "inductor") if LONG else ("aot_eager",)
+# Relative and absolute, as torch.testing.assert_close has them.
+TOLERANCE = {torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7)}
 
 
 def tensors(dtype=torch.float32, memory_format=torch.contiguous_format, grad=True):
@@ -79,17 +81,24 @@ class Compilers(unittest.TestCase):
             for memory_format in (torch.contiguous_format, torch.channels_last):
                 for dynamic in (False, True):
                     with self.subTest(backend=backend, format=memory_format, dynamic=dynamic):
-                        self.check(backend, memory_format, dynamic)
+                        self.check(backend, memory_format, dynamic, torch.float32)
+                with self.subTest(backend=backend, format=memory_format, dtype=torch.float64):
+                    self.check(backend, memory_format, False, torch.float64)
 
-    def check(self, backend, memory_format, dynamic):
+    def check(self, backend, memory_format, dynamic, dtype):
         torch._dynamo.reset()
         compiled = torch.compile(block(ct.conv2d), fullgraph=True, backend=backend, dynamic=dynamic)
-        given = tensors(memory_format=memory_format)
+        given = tensors(dtype, memory_format)
         found, expected = compiled(*given), block(F.conv2d)(*given)
         torch.testing.assert_close(found, expected)
         for f, e in zip(torch.autograd.grad(found.square().sum(), given),
                         torch.autograd.grad(expected.square().sum(), given)):
-            torch.testing.assert_close(f, e)
+            # A sum of squares' gradients are sums that cancel: float32 has as many digits of the
+            # largest, and an element may have few. float64 has the usual tolerance for each.
+            relative, absolute = TOLERANCE[dtype]
+            if dtype == torch.float32:
+                absolute *= max(1.0, float(e.abs().max()))
+            torch.testing.assert_close(f, e, rtol=relative, atol=absolute)
         with torch.no_grad():
             torch.testing.assert_close(compiled(*given), expected)
 
