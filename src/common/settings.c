@@ -98,7 +98,7 @@ static const struct setting table[CVP_SETTING_COUNT] = {
                                "0..1", "1", NUMBER, 0, 1, NULL, NULL},
     [CVP_SETTING_VERBOSE] = {"verbose", "CONVOP_VERBOSE",
                              "1: a line for each primitive that ran; 2: and how it was chosen; "
-                             "3: and what engines do.",
+                             "3: and what estimates count and engines do.",
                              "0..3", "0", NUMBER, 0, 3, NULL, NULL},
 };
 
