@@ -14,12 +14,12 @@
 #define ROWS        4
 #define LAST_ROWS   2
 #define LAST_PIXELS 4
-#define SLIDE_ROWS  4
 #else
 #define ROWS        2
 #define LAST_ROWS   2
 #define LAST_PIXELS 2
 #endif
+#define SLIDE_ROWS 4
 
 /* Products that a lane sums in its own precision; then it goes on in double. */
 #define LANE_SUM 256
@@ -57,7 +57,7 @@ static int is_window(const struct cvp_dw_axis *h, const struct cvp_dw_axis *w, i
 #define MASK_STORE_16(p, m, v)  _mm256_mask_storeu_epi16(p, (__mmask16)(m), (__m256i)(v))
 #elif defined __AVX2__
 #define MASK_LOAD_F32(p, m)     _mm256_maskload_ps(p, (__m256i)(m))
-#define MASK_STORE_F32(p, m, v) _mm256_maskstore_ps(p, (__m256i)(m), (__m256)(v))
+#define MASK_STORE_F32(p, m, v) cvp_store_first_ps(p, CVP_FIRST_PS(m), (__m256)(v))
 #endif
 
 #define STORED    float
@@ -136,6 +136,6 @@ static int is_window(const struct cvp_dw_axis *h, const struct cvp_dw_axis *w, i
 #define MASK_KEEP(m, v)     _mm512_maskz_mov_pd((__mmask8)(m), (__m512d)(v))
 #elif defined __AVX2__
 #define MASK_LOAD(p, m)     _mm256_maskload_pd(p, (__m256i)(m))
-#define MASK_STORE(p, m, v) _mm256_maskstore_pd(p, (__m256i)(m), (__m256d)(v))
+#define MASK_STORE(p, m, v) cvp_store_first_pd(p, CVP_FIRST_PD(m), (__m256d)(v))
 #endif
 #include "src/operator/convolution/cpu/kernels/depthwise_all.h"

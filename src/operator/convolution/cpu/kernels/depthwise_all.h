@@ -13,6 +13,7 @@
 #define PIECE    struct NAME(rows)
 #define PLANE    struct NAME(plane)
 #define SLIDE    struct NAME(slide)
+#define SWEEP    struct NAME(sweep)
 #define TAPS     struct NAME(taps_of)
 #define WALK     struct NAME(walk)
 #define WAY      struct NAME(way)
@@ -84,6 +85,7 @@ const struct cvp_dw_kernels PASTE(NAME(cvp_dw), CVP_ISA_SUFFIX) = {
 #undef PIECE
 #undef PLANE
 #undef SLIDE
+#undef SWEEP
 #undef TAPS
 #undef WALK
 #undef WAY

@@ -18,6 +18,7 @@ typedef void NAME(rows_of)(const CHANNELS *c, const struct cvp_dw_axis *h,
 struct NAME(channels) {
     NAME(rows_of) * windows[2]; /* of the job, by mode; NULL: they go the way of any taps */
     int64_t together;           /* rows that are best computed together */
+    int spreads;                /* rows that are no windows go the way of depthwise_spread.h */
     END first;                  /* what follows the first term of a sum */
     STORED *out;
     const STORED *in;
@@ -199,8 +200,17 @@ PATCHES(5, 2, 0)
 #endif
 #undef PATCHES
 
-#if defined SLIDE_ROWS
+/* 1 if no window misses more than one row, or column. */
+static int NAME(slides)(const struct cvp_dw_axis *a, int s)
+{
+    const int64_t last = a->at + (a->count - 1) * s;
+    return a->count >= 2 && a->at >= -1 && last + 2 <= a->size;
+}
+
+#if CVP_VECTOR_REGISTERS == 32
 #include "src/operator/convolution/cpu/kernels/depthwise_slide.h"
+#else
+#include "src/operator/convolution/cpu/kernels/depthwise_sweep.h"
 #endif
 
 /* Finds the windows of a job; returns what `together` is. */
@@ -221,15 +231,16 @@ static int64_t NAME(find_windows)(const struct cvp_dw_job *job, CHANNELS *c)
             if (is_window(h, w, k, s))
                 for (int mode = WHOLE; mode <= SOME; mode++)
                     c->windows[mode] = all[k == 5][s == 2][mode];
-#if defined SLIDE_ROWS
     for (int s = 1; s <= 2; s++)
-        if (is_window(h, w, 3, s) && NAME(slides)(h, s) && NAME(slides)(w, s)) {
-            c->windows[WHOLE] = s == 1 ? NAME(slide_1) : NAME(slide_2);
+        if (is_window(h, w, 3, s) && NAME(slides)(h, s) && NAME(slides)(w, s) &&
+            NAME(sliding)(w, s)) {
+            c->windows[WHOLE] = NAME(sliding)(w, s);
             return SLIDE_ROWS;
         }
-#endif
     return LAST_ROWS;
 }
+
+#include "src/operator/convolution/cpu/kernels/depthwise_spread.h"
 
 /* ---- items --------------------------------------------------------------------------------- */
 
@@ -241,13 +252,17 @@ CVP_INLINE void NAME(any_rows)(const int mode, const struct cvp_dw_job *job, con
         const struct cvp_dw_axis *h = k->h = &job->h.at[y % job->h.step];
         k->h_at = h->at + y / job->h.step * h->move;
         taps_inside(k->h_at, h->tap, h->size, h->taps, &k->h0, &k->h1);
+        STORED *row = c->out + y * c->out_h;
+        if (mode != SPREAD && c->spreads && k->d0 < k->d1 &&
+            NAME(spread_row)(mode, c, k, &job->w, row))
+            continue;
         for (int64_t i = 0; i < job->w.n; i++) {
             const struct cvp_dw_axis *w = k->w = &job->w.at[i];
             int64_t x0 = w->at >= 0 ? 0 : (-w->at - 1) / w->move + 1;
             int64_t x1 = w->size - (w->taps - 1) * w->tap - w->at;
             x1 = x1 <= 0 ? 0 : (x1 - 1) / w->move + 1;
             if (x1 > w->count) x1 = w->count;
-            NAME(phase)(mode, c, k, c->out + y * c->out_h, x0, x1);
+            NAME(phase)(mode, c, k, row, x0, x1);
         }
     }
 }
@@ -319,6 +334,7 @@ static void NAME(last)(const struct cvp_dw_job *job, int64_t begin, int64_t end)
                   .out_h = job->out_stride.h,
                   .out_w = job->out_stride.w};
     c.together = NAME(find_windows)(job, &c);
+    c.spreads = job->multiplier == 1 && q->kd == 1 && NAME(spreads)(&job->w);
     c.first = NAME(end_of)(job, 1, !job->backward || job->multiplier == 1);
     for (int64_t item = begin; item < end; item++) {
         int64_t c0 = item % job->channel_blocks * job->block_channels;

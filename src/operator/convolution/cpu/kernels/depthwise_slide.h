@@ -92,13 +92,6 @@ CVP_INLINE void NAME(slide)(const int rows, const int s, const CHANNELS *c,
     if (misses_last) NAME(slide_step)(rows, s, RIGHT, &p, w, a, b);
 }
 
-/* 1 if no window misses more than one row, or column. */
-static int NAME(slides)(const struct cvp_dw_axis *a, int s)
-{
-    const int64_t last = a->at + (a->count - 1) * s;
-    return a->count >= 2 && a->at >= -1 && last + 2 <= a->size;
-}
-
 #define SLIDE_BY(s)                                                                                \
     static void NAME(slide_##s)(const CHANNELS *c, const struct cvp_dw_axis *h,                    \
                                 const struct cvp_dw_axis *w, int64_t j, int64_t rows)              \
@@ -112,6 +105,14 @@ static int NAME(slides)(const struct cvp_dw_axis *a, int s)
 SLIDE_BY(1)
 SLIDE_BY(2)
 #undef SLIDE_BY
+
+/* That of 3x3 windows at stride s. */
+static NAME(rows_of) * NAME(sliding)(const struct cvp_dw_axis *w, int s)
+{
+    (void)w;
+    return s == 1 ? NAME(slide_1) : NAME(slide_2);
+}
+
 #undef NONE
 #undef LEFT
 #undef RIGHT

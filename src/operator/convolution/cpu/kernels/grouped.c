@@ -26,19 +26,6 @@
 #endif
 #define SUMS (3 * CHANNELS)
 
-/* sum += a * the vector at `at`, in the register where sum is and from where the other lies. */
-#if defined __FMA__ || defined __AVX512F__
-#define MULTIPLY_ADD(sum, a, at)                                                                   \
-    do {                                                                                           \
-        if (sizeof(SCALAR) == 4)                                                                   \
-            __asm__("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "m"(*(const VEC *)(at)));       \
-        else                                                                                       \
-            __asm__("vfmadd231pd %2, %1, %0" : "+v"(sum) : "v"(a), "m"(*(const VEC *)(at)));       \
-    } while (0)
-#else
-#define MULTIPLY_ADD(sum, a, at) CVP_MULTIPLY_ADD(sum, a, *(const VEC *)(at))
-#endif
-
 /* Asks the second-level cache for what is read later: pixels of many channels meet in few sets of
  * the first. */
 #define FETCH(at) __builtin_prefetch((const void *)(uintptr_t)(at), 0, 2)
@@ -61,7 +48,7 @@
 #define PICK(a, b, index)   _mm512_permutex2var_ps((__m512)(a), (__m512i)(index), (__m512)(b))
 #elif defined __AVX2__
 #define MASK_LOAD(p, m)     _mm256_maskload_ps(p, (__m256i)(m))
-#define MASK_STORE(p, m, v) _mm256_maskstore_ps(p, (__m256i)(m), (__m256)(v))
+#define MASK_STORE(p, m, v) cvp_store_first_ps(p, CVP_FIRST_PS(m), (__m256)(v))
 #define PERMUTE(a, index)   _mm256_permutevar8x32_ps((__m256)(a), (__m256i)(index))
 #endif
 #include "src/operator/convolution/cpu/kernels/grouped_all.h"
@@ -89,6 +76,6 @@
 #define PICK(a, b, index)   _mm512_permutex2var_pd((__m512d)(a), (__m512i)(index), (__m512d)(b))
 #elif defined __AVX2__
 #define MASK_LOAD(p, m)     _mm256_maskload_pd(p, (__m256i)(m))
-#define MASK_STORE(p, m, v) _mm256_maskstore_pd(p, (__m256i)(m), (__m256d)(v))
+#define MASK_STORE(p, m, v) cvp_store_first_pd(p, CVP_FIRST_PD(m), (__m256d)(v))
 #endif
 #include "src/operator/convolution/cpu/kernels/grouped_all.h"

@@ -143,7 +143,8 @@ CVP_INLINE void NAME(sum_taps)(const struct cvp_grouped_sum *s, const SCALAR *x,
         do {
             VEC v = *(const VEC *)wj;
             CVP_IN_REGISTER(v);
-            CVP_UNROLL for (int i = 0; i < n; i++) MULTIPLY_ADD(sum[i], v, xj + i * step * LANES);
+            CVP_UNROLL for (int i = 0; i < n; i++)
+                CVP_MULTIPLY_ADD_AT(sum[i], v, xj + i * step * LANES);
             xj += s->plane;
             wj += s->w_step;
         } while (--j > 0);

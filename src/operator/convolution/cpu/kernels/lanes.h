@@ -51,11 +51,71 @@
 #define CVP_LIST_(name, n) CVP_##name##_##n
 #define CVP_LIST(name, n)  CVP_LIST_(name, n)
 
+#if defined __AVX2__ && !defined __AVX512F__
+/* Stores the first n of 8 lanes, or of 4, in whole pieces: masked stores take AMD's processors a
+ * dozen cycles. */
+static inline __attribute__((always_inline)) void cvp_store_first_ps(float *to, int n, __m256 v)
+{
+    if (n == 8) {
+        _mm256_storeu_ps(to, v);
+        return;
+    }
+    __m128 rest = _mm256_castps256_ps128(v);
+    if (n & 4) {
+        _mm_storeu_ps(to, rest);
+        rest = _mm256_extractf128_ps(v, 1);
+        to += 4;
+    }
+    if (n & 2) {
+        _mm_storel_pi((__m64 *)to, rest);
+        rest = _mm_movehl_ps(rest, rest);
+        to += 2;
+    }
+    if (n & 1) _mm_store_ss(to, rest);
+}
+
+static inline __attribute__((always_inline)) void cvp_store_first_pd(double *to, int n, __m256d v)
+{
+    __m128d rest = _mm256_castpd256_pd128(v);
+    if (n == 4) {
+        _mm256_storeu_pd(to, v);
+        return;
+    }
+    if (n & 2) {
+        _mm_storeu_pd(to, rest);
+        rest = _mm256_extractf128_pd(v, 1);
+        to += 2;
+    }
+    if (n & 1) _mm_store_sd(to, rest);
+}
+
+/* Of a mask of the first lanes: how many. */
+#define CVP_FIRST_PS(m) __builtin_popcount((unsigned)_mm256_movemask_ps((__m256)(m)))
+#define CVP_FIRST_PD(m) __builtin_popcount((unsigned)_mm256_movemask_pd((__m256d)(m)))
+#endif
+
 /* Vector registers: how much a block may hold. */
 #if defined __AVX512F__ || defined __aarch64__
 #define CVP_VECTOR_REGISTERS 32
 #else
 #define CVP_VECTOR_REGISTERS 16
+#endif
+
+/* sum += a * the vector at `at`, in the register where sum is and from where the other lies. */
+#if defined __FMA__ || defined __AVX512F__
+#define CVP_MULTIPLY_ADD_AT(sum, a, at)                                                            \
+    do {                                                                                           \
+        if (sizeof((sum)[0]) == 4)                                                                 \
+            __asm__("vfmadd231ps %2, %1, %0"                                                       \
+                    : "+v"(sum)                                                                    \
+                    : "v"(a), "m"(*(const __typeof__(sum) *)(at)));                                \
+        else                                                                                       \
+            __asm__("vfmadd231pd %2, %1, %0"                                                       \
+                    : "+v"(sum)                                                                    \
+                    : "v"(a), "m"(*(const __typeof__(sum) *)(at)));                                \
+    } while (0)
+#else
+#define CVP_MULTIPLY_ADD_AT(sum, a, at) CVP_MULTIPLY_ADD(sum, a, *(const __typeof__(sum) *)(at))
 #endif
 
 #endif

@@ -78,6 +78,7 @@ CVP_INLINE VEC NAME(load_some)(const STORED *p, MASK m)
 #endif
 }
 
+/* Those of the mask, which are the first ones. */
 CVP_INLINE void NAME(store_some)(STORED *p, MASK m, VEC v)
 {
 #if defined MASK_STORE

@@ -21,7 +21,7 @@
 #define MASK_KEEP(m, v)     _mm512_maskz_mov_ps((__mmask16)(m), (__m512)(v))
 #elif defined __AVX2__
 #define MASK_LOAD(p, m)     _mm256_maskload_ps(p, (__m256i)(m))
-#define MASK_STORE(p, m, v) _mm256_maskstore_ps(p, (__m256i)(m), (__m256)(v))
+#define MASK_STORE(p, m, v) cvp_store_first_ps(p, CVP_FIRST_PS(m), (__m256)(v))
 #endif
 #include "src/operator/convolution/cpu/kernels/vector.h"
 
