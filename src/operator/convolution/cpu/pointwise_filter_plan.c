@@ -53,7 +53,7 @@ enum { CALL, PRODUCTS, BROADCASTS, TILES, PACKED, TURNED };
 
 static const conv_prices prices = {
     {2.5e+03, 0.0553, 0.397, 0, 0.45, 0.6},
-    {2.5e+03, 0.165, 0, 1.48, 0.3, 0.5},
+    {2.5e+03, 0, 0.365, 29.5, 0.237, 1.17},
     {2.5e+03, 0.161, 0.0102, 13.8, 0.246, 0.395},
 };
 
