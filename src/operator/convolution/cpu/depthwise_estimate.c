@@ -26,7 +26,7 @@ static int is_window(const convop_conv_problem *p)
  * vectors of the last two; bytes. */
 static const conv_prices planes = {
     {1260, 13.1, 0.22, 0.258, 0.783, 0.674, 2.19, 5.68, 0.0375},
-    {998, 4.75, 0.0896, 0.299, 0.794, 0.549, 2.67, 7.09, 0.0379},
+    {998, 6.65, 0.125, 0.419, 1.11, 0.769, 3.74, 9.93, 0.0531},
     {1040, 3.05, 0.27, 0.601, 1.43, 2.41, 7.08, 7.73, 0.0209},
 };
 
@@ -34,7 +34,7 @@ static const conv_prices planes = {
  * vectors that are turned. */
 static const conv_prices pixels = {
     {1170, 2.77, 0, 0.381, 1.66, 0.0768, 0.0357, 0.5},
-    {1110, 3.04, 0.0247, 0.39, 1.44, 0.306, 0.0194, 0.7},
+    {1.11e+03, 3.65, 0.0296, 0.468, 1.73, 0.367, 0.0233, 0.84},
     {1020, 0.6, 0.155, 0.72, 12, 0, 0.0136, 1},
 };
 
@@ -100,7 +100,8 @@ static double price_pixels(const convop_conv_problem *p, const struct shape *s, 
                                ? has_path(p)
                                : is_window(p) && (p->kd == 1 || cvp_conv_is_wide(p));
         work[1] = window ? vectors * (double)p->kd : vectors;
-        work[window && !(backward && p->sh > 1) ? 2 : 3] = all;
+        /* Strided gradients of other windows go by phases of any taps. */
+        work[window && !(backward && p->sh > 1 && p->kw > 3) ? 2 : 3] = all;
     }
     if (is_turned)
         work[7] = (double)(p->mb * (cvp_conv_src_pixels(p) + cvp_conv_dst_pixels(p))) *
@@ -124,7 +125,7 @@ double cvp_dw_estimate(const convop_conv_problem *p)
  * times taps of any; pixels times taps of any at a stride, which has no vectors; bytes. */
 static const conv_prices filter_planes = {
     {1750, 7.05, 4.62, 0.515, 0.602, 0.623, 1.55, 0.553, 0},
-    {1540, 4.72, 3.74, 0.433, 0.907, 0.914, 0.0158, 0.451, 7.61e-05},
+    {1.54e+03, 7.08, 5.61, 0.649, 1.36, 1.37, 0.0237, 0.676, 0.000114},
     {1450, 4.74, 1.4, 0.76, 1.23, 0.904, 6.47, 0.585, 0.00559},
 };
 
@@ -132,7 +133,7 @@ static const conv_prices filter_planes = {
  * gathered vectors times taps, gathered lanes times taps; bytes. */
 static const conv_prices filter_pixels = {
     {1180, 2.75, 0.412, 0.532, 0, 2.9, 0, 0.0171},
-    {887, 1.74, 0.436, 0.614, 0, 1.26, 0.308, 0.0174},
+    {887, 2.61, 0.654, 0.921, 0, 1.89, 0.462, 0.0261},
     {825, 1.48, 0.585, 0.8, 0, 3.03, 0.232, 0.0139},
 };
 

@@ -8,18 +8,17 @@
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b)  PASTE_(a, b)
 
-/* Rows of dst that a block computes together, and pixels side by side in N*C: as many as leave
- * registers for nine weights. */
+/* Rows of dst that a block computes together, enough for chains of sums side by side. */
+#define ROWS       4
+#define SLIDE_ROWS 4
+
+/* Of N*C patches, rows and pixels: as many as leave registers for nine weights. */
+#define LAST_ROWS 2
 #if CVP_VECTOR_REGISTERS == 32
-#define ROWS        4
-#define LAST_ROWS   2
 #define LAST_PIXELS 4
 #else
-#define ROWS        2
-#define LAST_ROWS   2
 #define LAST_PIXELS 2
 #endif
-#define SLIDE_ROWS 4
 
 /* Products that a lane sums in its own precision; then it goes on in double. */
 #define LANE_SUM 256
