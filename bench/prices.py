@@ -19,9 +19,6 @@ import pathlib
 import subprocess
 import sys
 
-import numpy as np
-import scipy.optimize
-
 import alone
 import compare
 import problems
@@ -93,6 +90,9 @@ def shares(c):
 
 def fit(cases):
     """Prices in ns."""
+    import numpy as np  # what measures and compares needs neither
+    import scipy.optimize
+
     work = np.array([shares(c) for c in cases])
     ms = np.array([c["ms"] for c in cases])
     relative = work * 1e-6 / ms[:, None]
@@ -143,7 +143,7 @@ def show(arguments, cases):
         prices = fit(some)
         before = off([c["estimate"] for c in some], some)
         for c in some:
-            c["fitted"] = float(np.dot(prices, shares(c))) * 1e-6
+            c["fitted"] = sum(float(p) * x for p, x in zip(prices, shares(c))) * 1e-6
         after = off([c["fitted"] for c in some], some)
         text = ", ".join(f"{x:.3g}" for x in prices)
         print(f"{row} {direction} {tag}, {len(some)} cases: off by {before[0]:.2f} ({before[1]:.1f}), "

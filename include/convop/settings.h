@@ -4,7 +4,7 @@
  * is an error of the call that needs it, never a silent default.
  *
  *  verbose           0      1: a line for each primitive that ran; 2: and how it was chosen; 3: and
- *                           what engines do
+ *                           what estimates count and engines do
  *  autotune          unset  unset, 0 (off), 1 (limited_workspace), 2 (fastest): convop/tune.h
  *  cache_dir         ""     folder of the tuning cache; empty: the user's; "none": no file
  *  tune_batch_bucket 0      1: batches up to the same power of two share what was measured

@@ -16,8 +16,8 @@
 #include "tools/problems/descriptor.h"
 
 #define PROBLEMS  400
-#define MAX_LINES 64
-#define FIELDS    16
+#define MAX_LINES 128
+#define FIELDS    18
 
 static char lines[MAX_LINES][1024];
 static int num_lines;
@@ -146,6 +146,21 @@ static void forms_are_as_documented(void **state)
     }
     assert_int_equal(chosen, 1);
     assert_true(rows >= 5);
+    at = 0;
+    assert_int_equal(next_line(&at, "price", field), 0);
+
+    expect_ok(convop_set("verbose", "3"));
+    expect_ok(convop_tune_forget(NULL, NULL));
+    num_lines = at = 0;
+    expect_ok(forward(&x));
+    int prices = 0;
+    for (int n; (n = next_line(&at, "price", field)) > 0; prices++) {
+        assert_int_equal(n, 17);
+        assert_string_equal(field[3], "Convolution");
+        for (int i = 5; i < n; i++) assert_true(strtod(field[i], NULL) >= 0);
+        assert_true(strtod(field[5], NULL) >= 1 && strtod(field[6], NULL) > 0);
+    }
+    assert_true(prices >= 3);
 }
 
 static int set_up(void **state)

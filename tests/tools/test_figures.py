@@ -3,13 +3,16 @@
 it is started."""
 import json
 import os
+import pathlib
 import sys
 import tempfile
+import types
 
-from command import SMALL, Case, main
+from command import CONVOP, SMALL, Case, main
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
 import compare  # noqa: E402
+import prices  # noqa: E402
 import problems  # noqa: E402
 import race  # noqa: E402
 import report  # noqa: E402
@@ -47,6 +50,27 @@ class Figures(Case):
         self.assertGreater(len(found), 100)
         self.assertEqual(len({p.name for p in found}), len(found), "names are keys")
         self.assertEqual({p.mb for p in found}, {8})
+
+    def test_prices_find_what_rows_count(self):
+        cases = prices.measure(types.SimpleNamespace(
+            lists=["odd_sizes"], build=pathlib.Path(CONVOP).resolve().parents[1], dir="FWD_D,BWD_W", threads=1, mb=1, min_time=1,
+            prepared=[], rows="implicit,packed"))
+        self.assertEqual({c["row"] for c in cases}, {"implicit", "packed"})
+        self.assertEqual(len({(c["case"], c["row"]) for c in cases}), len(cases))
+        for c in cases:
+            with self.subTest(c["case"], row=c["row"]):
+                self.assertGreater(min(c["ms"], c["estimate"]), 0)
+                self.assertEqual((c["lanes"], c["work"][0], len(c["work"])), (1, 1, 10))
+                self.assertGreater(c["work"][1], 0, "multiply-adds")
+
+    def test_loss_of_a_choice(self):
+        def case(name, row, ms, estimate):
+            return {"case": name, "row": row, "ms": ms, "estimate": estimate}
+
+        mean, lost = prices.loss([case("x", "a", 1.0, 3.0), case("x", "b", 4.0, 2.0),
+                                  case("y", "a", 1.0, 1.0), case("y", "b", 2.0, 5.0)], "estimate")
+        self.assertAlmostEqual(mean, 2.0)
+        self.assertEqual(lost, [(4.0, "x: b for a"), (1.0, "y: a for a")])
 
     def test_ratios(self):
         a, b = map(report.row, FIGURES["layers"])
