@@ -1,6 +1,7 @@
 /* Cutting a problem for the row `pointwise`, backward by weights, and what that is expected to
  * take. */
 #include "src/common/alloc.h"
+#include "src/common/cpu.h"
 #include "src/common/size.h"
 #include "src/operator/convolution/cpu/estimate.h"
 #include "src/operator/convolution/cpu/pointwise_filter.h"
@@ -48,14 +49,25 @@ struct pointwise_filter cvp_conv_pointwise_filter_plan(const convop_conv_problem
 }
 
 /* Call; vector multiply-adds; elements broadcast for them; tiles; elements packed; sums that are
- * turned. */
-enum { CALL, PRODUCTS, BROADCASTS, TILES, PACKED, TURNED };
+ * turned; vectors of the wider operand that the second-level cache does not keep from one tile to
+ * the next. */
+enum { CALL, PRODUCTS, BROADCASTS, TILES, PACKED, TURNED, FAR };
 
 static const conv_prices prices = {
     {2.5e+03, 0.0553, 0.397, 0, 0.45, 0.6},
-    {2.5e+03, 0, 0.365, 29.5, 0.237, 1.17},
+    {2.5e+03, 0, 0.365, 29.5, 0.237, 1.17, 0.6},
     {2.5e+03, 0.161, 0.0102, 13.8, 0.246, 0.395},
 };
+
+/* 1 if what a panel reads of a part's pixels exceeds its share of the second-level cache: pixels of
+ * 2^n channels meet in few of its sets. */
+static int is_far(const struct pointwise_filter *f)
+{
+    const int64_t pixel = f->wide * f->size, lines = pixel / CVP_CACHE_LINE;
+    const int64_t every = pixel % CVP_CACHE_LINE ? 1 : lines & -lines;
+    const int64_t read = cvp_ceil_div(f->columns * f->size, CVP_CACHE_LINE);
+    return f->part * read > cvp_cpu_l2() / CVP_CACHE_LINE / every;
+}
 
 double cvp_conv_pointwise_filter_estimate(const convop_conv_problem *p)
 {
@@ -68,6 +80,7 @@ double cvp_conv_pointwise_filter_estimate(const convop_conv_problem *p)
         [TILES] = (double)(f->panels * f->tiles) * cvp_conv_parts(pixels, (double)f->part),
         [PACKED] = pixels * high * (double)f->splits,
         [TURNED] = f->is_turned ? high * wide : 0,
+        [FAR] = is_far(f) ? pixels * (double)f->tiles * wide / f->kernels->lanes : 0,
     };
     return cvp_conv_price(p, prices, work, (double)(f->chunks * f->splits));
 }
