@@ -7,7 +7,8 @@
     bench/prices.py --from prices.json prepared.json --row=packed    fit what was measured, one row
 
 Every row runs every problem of the lists that it takes; `convop bench` at verbose 3 says the amounts of
-work that its estimate counts. Prices minimise the squares of relative errors, none below 0. Prints each
+work that its estimate counts. Prices minimise the squares of relative errors, none below 0; that of the
+call, the first, is better taken from a problem of few elements, which the lists lack. Prints each
 table as the sources have it, how far off it was and is (root mean square of the logarithms, as a factor;
 the largest), and what choosing by the estimates loses against the fastest row. Needs SciPy.
 """
