@@ -1,8 +1,13 @@
 /* Finds OpenBLAS by name, once a process, and never closes it.
  *
  * The lock is held through the loader and the test, and by whoever forks: a forked child finds
- * OpenBLAS either untouched or ready. It is taken before the locks of src/common, whose fork
- * handlers are therefore registered first (by reading the setting). */
+ * OpenBLAS untouched, loaded or ready. It is taken before the locks of src/common, whose fork
+ * handlers are therefore registered first (by reading the setting).
+ *
+ * OpenBLAS has a fork handler of its own, which ends its threads: a product that waits for them in
+ * another thread would wait forever. So who tests holds a second lock, and whoever forks takes it
+ * before that handler runs: fork handlers run the last one first, and this one is registered when
+ * OpenBLAS has been loaded. It is taken before the first. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,10 +17,11 @@
 #include "src/common/text.h"
 #include "src/operator/gemm/blas_table.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, testing = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int known; /* everything below is final */
 static atomic_int forked;
-static int watching, found;
+static int watching, watching_test, found;
+static int loaded; /* the table is filled, and not tested yet */
 static struct cvp_blas table;
 static char named[256], loader_text[256];
 static const char *reason; /* why it is not used */
@@ -33,7 +39,19 @@ static void after_fork(void)
 static void after_fork_in_child(void)
 {
     if (found) atomic_store(&forked, 1);
+    /* It may be another thread's, which came to test while this one forked. */
+    pthread_mutex_init(&testing, NULL);
     pthread_mutex_unlock(&lock);
+}
+
+static void before_fork_of_loaded(void)
+{
+    pthread_mutex_lock(&testing);
+}
+
+static void after_fork_of_loaded(void)
+{
+    pthread_mutex_unlock(&testing);
 }
 
 /* memcpy: ISO C has no conversion from void * to a function pointer. */
@@ -84,24 +102,26 @@ static const char *fill_table(void)
     return NULL;
 }
 
-static void open_once(void)
+static void load(void)
 {
-    if (strcmp(named, "none") == 0) {
-        reason = "the setting openblas_library is \"none\"";
-    } else {
-        /* Also after a failure for want of memory: the loader counts, and gives the same handle. */
-        reason = fill_table();
-        if (!reason) {
-            const convop_status status = cvp_blas_check(&table);
-            if (status == CONVOP_E_NO_MEMORY) {
-                reason = "there is no memory for the test of the OpenBLAS that was found";
-                return;
-            }
-            if (status != CONVOP_OK)
-                reason = "the OpenBLAS that was found gave a wrong known answer";
-        }
-    }
-    atomic_store(&known, 1);
+    reason = strcmp(named, "none") == 0 ? "the setting openblas_library is \"none\"" : fill_table();
+    loaded = reason == NULL;
+    if (!loaded)
+        atomic_store(&known, 1);
+    else if (!watching_test)
+        watching_test =
+            pthread_atfork(before_fork_of_loaded, after_fork_of_loaded, NULL) == 0 ? 1 : -1;
+}
+
+/* Of what is loaded. After a failure for want of memory it is tested again at the next call. */
+static void test(void)
+{
+    const convop_status status = cvp_blas_check(&table);
+    reason = status == CONVOP_OK ? NULL
+             : status == CONVOP_E_NO_MEMORY
+                 ? "there is no memory for the test of the OpenBLAS that was found"
+                 : "the OpenBLAS that was found gave a wrong known answer";
+    if (status != CONVOP_E_NO_MEMORY) atomic_store(&known, 1);
 }
 
 const struct cvp_blas *cvp_blas_open(const char **why)
@@ -115,12 +135,18 @@ const struct cvp_blas *cvp_blas_open(const char **why)
         pthread_mutex_lock(&lock);
         if (!watching)
             watching = pthread_atfork(before_fork, after_fork, after_fork_in_child) == 0 ? 1 : -1;
-        if (!atomic_load(&known)) {
+        if (!atomic_load(&known) && !loaded) {
             memcpy(named, setting, sizeof named);
-            open_once();
+            load();
         }
+        pthread_mutex_unlock(&lock);
+
+        pthread_mutex_lock(&testing);
+        pthread_mutex_lock(&lock);
+        if (!atomic_load(&known)) test();
         const char *now = reason;
         pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&testing);
         *why = now;
         return now ? NULL : &table;
     }
